@@ -50,10 +50,10 @@ static void free_buffer(void *user, void *data)
     free(base);
 }
 
-struct memory timed_call_memory(unsigned *count)
+struct tensor_allocator timed_call_memory(unsigned *count)
 {
     *count = 0;
-    return (struct memory){ .get = get_buffer, .free = free_buffer, .user = count };
+    return (struct tensor_allocator){ .get = get_buffer, .free = free_buffer, .user = count };
 }
 
 /* ---- Streams of a roofline ---- */

@@ -60,7 +60,7 @@ void timed_call_make_repeatable(struct call *call);
 /* Returns an allocator of buffers that are aligned to 64 bytes, filled with normal numbers, and start at different
  * offsets within a page: loads wait for unrelated stores at the same offset of another page (4 KiB aliasing). `count`
  * must outlive the buffers. */
-struct memory timed_call_memory(unsigned *count);
+struct tensor_allocator timed_call_memory(unsigned *count);
 
 /* ---- Contenders ---- */
 

@@ -35,7 +35,7 @@ enum { QUICK_ROUNDS = 31, FULL_ROUNDS = 61, GOOD_ROUNDS = 8 };
 
 /* ---- Contenders of a case ---- */
 
-bool bench_is_stopped(const struct session *session)
+bool bench_is_stopped(const struct bench_session *session)
 {
     return session->options->stop && session->options->stop(session->user);
 }
@@ -51,7 +51,7 @@ static void reject_all(struct case_run *run, enum bench_outcome outcome, const c
 static void report_call(void *user, const struct posenc_backend *backend)
 {
     const struct case_run *run = user;
-    const struct session *session = run->session;
+    const struct bench_session *session = run->session;
     if (session->options->on_call)
         session->options->on_call(session->user, run->bench_case, backend);
 }
@@ -197,7 +197,7 @@ static void fill_limits(const struct case_run *run, const struct contender *c,
 {
     const struct rounds *rounds = &run->rounds;
     const struct contender *roofline = rounds_fastest(rounds, contender_is_roofline);
-    const struct limit limit = limits_find(rounds, c);
+    const struct lower_bound limit = limits_find(rounds, c);
     const double bytes = 1e-9 * (double)run->bytes;
     if (roofline) {
         result->roofline_kind = roofline_kind_name[roofline->roofline->kind];
@@ -239,7 +239,7 @@ static void fill_numbers(const struct case_run *run, const struct contender *c,
 
 static void report(const struct case_run *run)
 {
-    const struct session *session = run->session;
+    const struct bench_session *session = run->session;
     for (size_t i = 0; i < run->n_backends; i++) {
         const struct contender *c = &run->rounds.contenders[i];
         struct bench_result result = { .bench_case = run->bench_case,
@@ -263,10 +263,10 @@ static void report(const struct case_run *run)
 /* Times a case. Afterwards every contender is either timed or rejected. */
 static void time_case(struct case_run *run, double share)
 {
-    const struct session *session = run->session;
+    const struct bench_session *session = run->session;
     const double begin = clock_now();
     char reason[REASON_SIZE];
-    struct memory memory = timed_call_memory(&run->buffers);
+    struct tensor_allocator memory = timed_call_memory(&run->buffers);
     if (call_create(&run->call, &run->bench_case->problem, &memory) != POSENC_OK) {
         posenc_error_text(&run->call.error, reason, sizeof reason);
         reject_all(run, BENCH_REJECTED, reason);
@@ -297,7 +297,7 @@ static void time_case(struct case_run *run, double share)
     case_time_rounds(run, ok);
 }
 
-static bool run_case(struct session *session, const struct bench_case *bench_case,
+static bool run_case(struct bench_session *session, const struct bench_case *bench_case,
                      const struct posenc_backend *const *backends, size_t n_backends,
                      double share)
 {
@@ -338,13 +338,14 @@ int bench_run(const struct bench_case *cases, size_t n_cases,
         snprintf(error, 256, "emulated: %.240s", machine_emulator());
         return -1;
     }
-    struct session session = { .options = options,
-                               .team = team_create(options->threads > 1 ? options->threads : 1),
-                               .least_sample = clock_least_sample(),
-                               .deadline = clock_now() + bench_time_limit(options),
-                               .max_rounds = options->full ? FULL_ROUNDS : QUICK_ROUNDS,
-                               .sink = sink,
-                               .user = user };
+    struct bench_session session = { .options = options,
+                                     .team = team_create(options->threads > 1 ? options->threads
+                                                                              : 1),
+                                     .least_sample = clock_least_sample(),
+                                     .deadline = clock_now() + bench_time_limit(options),
+                                     .max_rounds = options->full ? FULL_ROUNDS : QUICK_ROUNDS,
+                                     .sink = sink,
+                                     .user = user };
     if (!session.team) {
         snprintf(error, 256, "cannot start %d threads", options->threads);
         return -1;

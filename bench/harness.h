@@ -49,7 +49,7 @@ double rounds_speed(const struct rounds *rounds, const struct contender *c,
 
 /* Lower bound of a contender's time: its roofline, its conversions, the lower-bound loop of its kernel, or the call
  * without rows. The longest one binds. */
-struct limit {
+struct lower_bound {
     enum resource resource;
     const char *kind, *variant; /* "in place", "table", "call"; "avx512 plain", a backend */
     double share;               /* its time relative to the contender; 0: no limit */
@@ -64,13 +64,13 @@ void limits_add_loops(struct rounds *rounds, const struct timed_call *timed);
 bool limits_add_short_calls(struct rounds *rounds, const struct timed_call *timed);
 
 /* Returns the limit that binds a timed contender. */
-struct limit limits_find(const struct rounds *rounds, const struct contender *c);
+struct lower_bound limits_find(const struct rounds *rounds, const struct contender *c);
 
 /* ---- A run ---- */
 
 enum { MIN_ROUNDS = 3 };
 
-struct session {
+struct bench_session {
     const struct bench_options *options;
     struct team *team;
     double least_sample;
@@ -87,7 +87,7 @@ struct session {
 
 /* Case that is timed. */
 struct case_run {
-    struct session *session;
+    struct bench_session *session;
     const struct bench_case *bench_case;
     size_t bytes;
     uint64_t footprint;
@@ -100,7 +100,7 @@ struct case_run {
 };
 
 /* Returns true if stop() ends the run. */
-bool bench_is_stopped(const struct session *session);
+bool bench_is_stopped(const struct bench_session *session);
 /* Returns the backend with the shortest last call; NULL: none. */
 struct contender *case_find_fastest(const struct case_run *run);
 /* Checks the outputs of all backends, and rejects wrong ones. */
@@ -109,10 +109,10 @@ void case_check(struct case_run *run);
 void case_time_rounds(struct case_run *run, bool ok);
 
 /* Start a case of a tuning, and time the backends that may be its fastest. */
-void tuning_begin_case(struct session *session, const struct bench_case *now,
+void tuning_begin_case(struct bench_session *session, const struct bench_case *now,
                        const struct bench_case *before, size_t n_backends);
 void tuning_time_case(struct case_run *run, double begin, double share);
 /* Returns the weight of a case in the time of a run. */
-double tuning_case_weight(const struct session *session, const struct bench_case *c);
+double tuning_case_weight(const struct bench_session *session, const struct bench_case *c);
 
 #endif

@@ -19,20 +19,20 @@
 
 enum { TRAP_FLAG = 0x100 };
 
-struct range {
+struct code_range {
     uintptr_t begin, end;
 };
 
 struct steps {
     uintptr_t entry;
-    struct range code[2]; /* of the function, and `other` */
+    struct code_range code[2]; /* of the function, and `other` */
     uint64_t max, inside, outside;
     enum { STEPS_BEFORE, STEPS_INSIDE, STEPS_RETURNED, STEPS_TOO_MANY } state;
     uintptr_t back, stack; /* return address, and stack pointer on entry */
     uintptr_t last;
 };
 
-static bool is_within(const struct range *range, uintptr_t address)
+static bool is_within(const struct code_range *range, uintptr_t address)
 {
     return address >= range->begin && address < range->end;
 }
@@ -40,12 +40,12 @@ static bool is_within(const struct range *range, uintptr_t address)
 /* Callback of dl_iterate_phdr(): finds the segment that contains the address range->begin. */
 static int find_code(struct dl_phdr_info *object, size_t size, void *user)
 {
-    struct range *range = user;
+    struct code_range *range = user;
     (void)size;
     for (int i = 0; i < object->dlpi_phnum; i++) {
         const ElfW(Phdr) *header = &object->dlpi_phdr[i];
         const uintptr_t begin = object->dlpi_addr + header->p_vaddr;
-        const struct range code = { begin, begin + header->p_memsz };
+        const struct code_range code = { begin, begin + header->p_memsz };
         if (header->p_type == PT_LOAD && is_within(&code, range->begin)) {
             *range = code;
             return 1;
@@ -205,15 +205,15 @@ static int64_t elements_of(const struct call *call)
 
 /* Allocator that places all tensors of a call in their order. With malloc() their order, and so the path through the
  * checks of overlap, would vary. */
-struct block {
+struct tensor_block {
     char *next, *end;
 };
 
 enum { LINE = 64 };
 
-static void *block_get(void *user, size_t bytes, int64_t offset_bytes, char role)
+static void *tensor_block_get(void *user, size_t bytes, int64_t offset_bytes, char role)
 {
-    struct block *block = user;
+    struct tensor_block *block = user;
     const size_t offset = (size_t)offset_bytes % LINE,
                  left = (size_t)(block->end - block->next);
     (void)role;
@@ -224,7 +224,7 @@ static void *block_get(void *user, size_t bytes, int64_t offset_bytes, char role
     return data;
 }
 
-static void block_free(void *user, void *data) { (void)user, (void)data; }
+static void tensor_block_free(void *user, void *data) { (void)user, (void)data; }
 
 /* Counts the second call on a problem, since the first includes one-time work. */
 static bool count_problem(const struct implementation *implementation,
@@ -234,8 +234,10 @@ static bool count_problem(const struct implementation *implementation,
     struct call call;
     const size_t size = (problem_memory(problem) * 2 + (1 << 16) + LINE - 1) / LINE * LINE;
     char *all = aligned_alloc(LINE, size);
-    struct block block = { all, all ? all + size : NULL };
-    const struct memory memory = { .get = block_get, .free = block_free, .user = &block };
+    struct tensor_block block = { all, all ? all + size : NULL };
+    const struct tensor_allocator memory = { .get = tensor_block_get,
+                                             .free = tensor_block_free,
+                                             .user = &block };
     *count = (struct call_instructions){ .by = NULL };
     enum posenc_status status = call_create_by(implementation, &call, problem, &memory);
     const struct counted_call counted = { implementation_entry(implementation, problem->kernel),

@@ -129,9 +129,9 @@ static const struct contender *find_after_checks(const struct rounds *rounds,
 
 /* Returns the longer one of `limit` and the fastest roofline or loop that `accepts`. A loop that is slower than a
  * backend is not a lower bound. */
-static struct limit choose_longer(const struct rounds *rounds, const struct contender *c,
-                                  bool (*accepts)(const struct contender *c),
-                                  struct limit limit)
+static struct lower_bound choose_longer(const struct rounds *rounds, const struct contender *c,
+                                        bool (*accepts)(const struct contender *c),
+                                        struct lower_bound limit)
 {
     const struct contender *best = rounds_fastest(rounds, accepts);
     if (!best || (!contender_is_roofline(best) && is_beaten(rounds, best)))
@@ -141,11 +141,11 @@ static struct limit choose_longer(const struct rounds *rounds, const struct cont
     const double share = rounds_speed(rounds, c, best);
     if (share <= limit.share)
         return limit;
-    return (struct limit){ .resource = roofline_resource(best->roofline->kind),
-                           .kind = roofline_kind_name[best->roofline->kind],
-                           .variant = best->roofline->name,
-                           .share = share,
-                           .seconds = rounds_median(rounds, best) };
+    return (struct lower_bound){ .resource = roofline_resource(best->roofline->kind),
+                                 .kind = roofline_kind_name[best->roofline->kind],
+                                 .variant = best->roofline->name,
+                                 .share = share,
+                                 .seconds = rounds_median(rounds, best) };
 }
 
 /* Returns C / T, the part of a call's time that does not depend on its rows, from T(partial) = C + share (T - C). */
@@ -160,9 +160,9 @@ static double share_without_rows(const struct rounds *rounds, const struct conte
     return 0.0;
 }
 
-struct limit limits_find(const struct rounds *rounds, const struct contender *c)
+struct lower_bound limits_find(const struct rounds *rounds, const struct contender *c)
 {
-    struct limit limit = { .share = 0.0 };
+    struct lower_bound limit = { .share = 0.0 };
     limit = choose_longer(rounds, c, contender_is_roofline, limit);
     limit = choose_longer(rounds, c, is_conversion, limit);
     limit = choose_longer(rounds, c, is_work, limit);
@@ -170,5 +170,6 @@ struct limit limits_find(const struct rounds *rounds, const struct contender *c)
     if (share <= limit.share || share > BEATEN) /* noise */
         return limit;
     const double median = rounds_median(rounds, c);
-    return (struct limit){ RESOURCE_CALLS, "call", c->backend->name, share, share * median };
+    return (struct lower_bound){ RESOURCE_CALLS, "call", c->backend->name, share,
+                                 share * median };
 }

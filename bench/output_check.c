@@ -77,7 +77,7 @@ void output_check_destroy(struct output_check *check)
 static struct tally tally_of(const struct call *call)
 {
     return (struct tally){ .result = { .kernel = call->problem.kernel,
-                                       .numerics = numerics_name(&call->problem) } };
+                                       .numerics = problem_numerics_name(&call->problem) } };
 }
 
 /* Ends a comparison. Returns true if it passed; else writes the reason. */

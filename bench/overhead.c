@@ -78,8 +78,8 @@ static bool time_round(struct token_call *call, int round, size_t bytes, double 
 }
 
 /* Times a round with activations and stack moved. Not inlined, so that its stack is released. */
-static __attribute__((noinline)) bool time_elsewhere(const struct token_call *call, int round,
-                                                     double *samples)
+static __attribute__((noinline)) bool time_round_at_offset(const struct token_call *call,
+                                                           int round, double *samples)
 {
     const size_t bytes = (size_t)(round * STEP_LINES % PAGE_LINES) * LINE_BYTES;
     struct token_call *moved = __builtin_alloca(sizeof *moved + bytes);
@@ -92,7 +92,7 @@ static bool summarise(const struct token_call *call, struct overhead *overhead)
     double *samples = malloc(WAYS * ROUNDS * sizeof *samples);
     bool ok = samples;
     for (int round = 0; round < ROUNDS && ok; round++)
-        ok = time_elsewhere(call, round, samples);
+        ok = time_round_at_offset(call, round, samples);
     if (ok) {
         overhead->function_ns = stats_median(samples, ROUNDS);
         overhead->pace = stats_median(samples + (WAYS - 1) * ROUNDS, ROUNDS) / PACE_NS;

@@ -309,7 +309,7 @@ static void time_pairs(struct pairs_time *run)
 static void time_case(struct pairs_time *run, const struct problem *problem)
 {
     char reason[REASON_SIZE];
-    struct memory memory = timed_call_memory(&run->buffers);
+    struct tensor_allocator memory = timed_call_memory(&run->buffers);
     if (call_create(&run->call, problem, &memory) != POSENC_OK) {
         posenc_error_text(&run->call.error, reason, sizeof reason);
         reject_all(run, BENCH_REJECTED, reason);

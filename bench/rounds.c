@@ -84,13 +84,14 @@ static bool takes_part(size_t r, size_t mine, size_t all)
 
 /* Times a round at another depth of the stack. The position of a kernel's stack relative to its tensors makes some
  * kernels up to a tenth slower in a whole process; rounds at different depths show a typical time. */
-static int time_deeper(struct gbench_sample *samples, size_t n, double min_s, int deeper)
+static int time_at_stack_depth(struct gbench_sample *samples, size_t n, double min_s,
+                               int deeper)
 {
     volatile char below[96];
     if (deeper == 0)
         return gbench_time(samples, n, min_s);
     below[0] = 0;
-    const int failed = time_deeper(samples, n, min_s, deeper - 1);
+    const int failed = time_at_stack_depth(samples, n, min_s, deeper - 1);
     below[1] = below[0];
     return failed;
 }
@@ -124,7 +125,7 @@ bool rounds_time(struct rounds *rounds)
         const size_t m = draw_round(rounds, r, &draws, samples);
         const int deeper =
             rounds->varies_stack ? (int)(rng_u64(rounds->seed, draws++) % DEEPEST) : 0;
-        ok = time_deeper(samples, m, rounds->least_sample, deeper) == 0;
+        ok = time_at_stack_depth(samples, m, rounds->least_sample, deeper) == 0;
         for (size_t i = 0; ok && i < m; i++) {
             const struct contender *c = samples[i].user;
             rounds_samples(rounds, c)[r] = samples[i].seconds * c->times;

@@ -10,7 +10,7 @@
 
 enum { SPINS = 20000 }; /* polls before a thread sleeps or yields, some tens of microseconds */
 
-struct member {
+struct team_member {
     struct team *team;
     pthread_t thread;
     int index;
@@ -18,7 +18,7 @@ struct member {
 
 struct team {
     int n, started;
-    struct member *members;
+    struct team_member *members;
     team_work *work; /* NULL: the threads end */
     void *user;
     atomic_uint generation; /* incremented for each call of team_run() */
@@ -40,7 +40,7 @@ static void wait_for_change(struct team *team, unsigned last_generation)
 
 static void *member_main(void *user)
 {
-    const struct member *me = user;
+    const struct team_member *me = user;
     struct team *team = me->team;
     for (unsigned last_generation = 0;; last_generation++) {
         wait_for_change(team, last_generation);
@@ -85,8 +85,8 @@ struct team *team_create(int n)
     pthread_cond_init(&team->changed, NULL);
     team->members = calloc((size_t)n, sizeof *team->members);
     for (int i = 1; team->members && i < n; i++) {
-        struct member *m = &team->members[i];
-        *m = (struct member){ .team = team, .index = i };
+        struct team_member *m = &team->members[i];
+        *m = (struct team_member){ .team = team, .index = i };
         if (pthread_create(&m->thread, NULL, member_main, m) != 0)
             break;
         team->started++;

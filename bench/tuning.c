@@ -53,7 +53,7 @@ static void try_fairly(struct case_run *run, struct contender *c, double best)
 /* Calibrates backends that are not far too slow, and rejects those that are too slow. */
 static bool reject_by_calls(struct case_run *run)
 {
-    struct session *session = run->session;
+    struct bench_session *session = run->session;
     struct contender *backends = run->rounds.contenders;
     double best = (double)INFINITY;
     for (size_t i = 0; i < run->n_backends; i++) {
@@ -96,7 +96,7 @@ static void plan_tuning_rounds(struct case_run *run, double left)
         run->rounds.contenders[i].rounds = run->rounds.n_rounds;
 }
 
-void tuning_begin_case(struct session *session, const struct bench_case *now,
+void tuning_begin_case(struct bench_session *session, const struct bench_case *now,
                        const struct bench_case *before, size_t n_backends)
 {
     if (before && now->problem.kernel == before->problem.kernel &&
@@ -109,7 +109,7 @@ void tuning_begin_case(struct session *session, const struct bench_case *now,
 
 void tuning_time_case(struct case_run *run, double begin, double share)
 {
-    struct session *session = run->session;
+    struct bench_session *session = run->session;
     if (session->nth++ < CHECKED_CASES)
         case_check(run);
     for (size_t i = 0; i < run->n_backends; i++)
@@ -124,7 +124,7 @@ void tuning_time_case(struct case_run *run, double begin, double share)
     case_time_rounds(run, ok);
 }
 
-double tuning_case_weight(const struct session *session, const struct bench_case *c)
+double tuning_case_weight(const struct bench_session *session, const struct bench_case *c)
 {
     return session->options->tuning && strcmp(c->level, "DRAM") == 0 ? DRAM_WEIGHT : 1.0;
 }

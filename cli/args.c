@@ -151,7 +151,7 @@ static bool is_given(const struct cli *cli, const struct option_spec *spec)
     case TEXT:
         return *(const char *const *)member != NULL;
     default:
-        return ((const struct list *)member)->n > 0;
+        return ((const struct option_values *)member)->n > 0;
     }
 }
 
@@ -160,7 +160,7 @@ static bool is_given(const struct cli *cli, const struct option_spec *spec)
 static json_t *value_of(const struct cli *cli, const struct option_spec *spec)
 {
     const void *member = (const char *)cli + spec->offset;
-    const struct list *list = member;
+    const struct option_values *list = member;
     if (spec->kind == FLAG)
         return json_true();
     if (spec->kind == INTEGER)
@@ -261,8 +261,8 @@ bool parse_real(const char *text, double *value)
 }
 
 /* Adds a copy of a text to a list, split at commas if `split`. */
-static int add_items(struct cli *cli, struct list *list, const char *flag, const char *text,
-                     bool split)
+static int add_items(struct cli *cli, struct option_values *list, const char *flag,
+                     const char *text, bool split)
 {
     char *copy = cli->n_copies < LIST_MAX ? strdup(text) : NULL;
     if (!copy)
@@ -304,7 +304,7 @@ static int add_config(struct cli *cli, const char *text)
 static int add_path(struct cli *cli, const struct command *command, const char *path)
 {
     const char *name = strrchr(path, '/'), *suffix = strrchr(name ? name : path, '.');
-    const struct format *format = suffix ? command->formats : NULL;
+    const struct output_format *format = suffix ? command->formats : NULL;
     char request[DATA_PATH];
     while (format && format->name &&
            (!(format->commands & command->writes) ||
@@ -439,7 +439,7 @@ static void print_row(const char *left, const char *help)
 
 void cli_print_help(const struct command *command)
 {
-    const struct format *format = command->formats;
+    const struct output_format *format = command->formats;
     printf("usage: posenc %s%s%s [OPTIONS]\n\n%s.\n\n%s", command->name,
            *command->operands ? " " : "", command->operands, command->summary,
            command->details);

@@ -32,7 +32,7 @@ extern const int end_signals[N_END_SIGNALS]; /* SIGINT, SIGTERM, SIGHUP */
 enum { LIST_MAX = 64, BACKENDS_MAX = 32 };
 
 /* Values of an option that may be repeated. */
-struct list {
+struct option_values {
     size_t n;
     const char *item[LIST_MAX];
 };
@@ -48,7 +48,7 @@ struct cli {
     size_t n_copies;
     char *copies[LIST_MAX]; /* malloc'ed texts to which the items of lists point */
 
-    struct list kernel, backend, dtype, model, cases, plugin, out, part;
+    struct option_values kernel, backend, dtype, model, cases, plugin, out, part;
     bool quick, full, exhaustive, update_error_limits, force, help, version, json, rows_alone,
         probe;
     bool tune, verbose, quiet, instructions;
@@ -64,9 +64,9 @@ struct command {
     int (*run)(struct cli *cli);
     const char *operands; /* operands in the usage line */
     const char *summary;
-    const char *details;          /* text of --help; ends with a newline */
-    const struct format *formats; /* formats of --out, or NULL */
-    unsigned writes;              /* BY_VERIFY, ...: selects among `formats` */
+    const char *details;                 /* text of --help; ends with a newline */
+    const struct output_format *formats; /* formats of --out, or NULL */
+    unsigned writes;                     /* BY_VERIFY, ...: selects among `formats` */
 };
 
 /* Commands that accept an option, as bits. */

@@ -49,7 +49,7 @@ size_t session_footprint_cases(const struct session *session, struct bench_case 
 struct bench {
     struct session session;
     struct bench_case *cases; /* timed in this process */
-    size_t *positions;        /* of each case among those of all shards */
+    size_t *positions;        /* index of each case among the cases of all shards */
     size_t n_cases, n_backends, n_results;
     const struct posenc_backend *backends[BACKENDS_MAX];
     struct progress progress;
@@ -205,8 +205,8 @@ static int time_all(struct bench *bench)
     return status == EXIT_OK ? session_check_patterns(session) : status;
 }
 
-/* Returns the exit code: that of a wrong output, else success if anything was timed or the shard has no case, else that
- * of a rejected shape, else that of a kernel that no backend provides. */
+/* Returns the exit code. A wrong output decides first. Otherwise a run that timed anything succeeds, and so does a
+ * shard without cases. The other codes are those of a rejected shape and of a kernel that no backend provides. */
 static int exit_code(const struct bench *bench)
 {
     if (bench->worst == BENCH_WRONG)
@@ -216,7 +216,7 @@ static int exit_code(const struct bench *bench)
     return bench->worst == BENCH_REJECTED ? EXIT_USAGE : EXIT_SKIPPED;
 }
 
-/* Selects the tuning file of --tuning, whose choices are to be compared. */
+/* Selects the tuning file of --tuning, so that records mark the backends that it chooses. */
 static int use_tuning(const struct cli *cli)
 {
     struct posenc_error error;
@@ -281,7 +281,7 @@ int command_bench(struct cli *cli)
     if (cli->probe)
         return probe_machine(cli);
     if (cli->instructions)
-        return instructions_command(cli);
+        return command_instructions(cli);
     if (cli->tune)
         cli->command = "tune"; /* the command in messages and records */
     return bench_all(cli);

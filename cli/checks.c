@@ -1,6 +1,6 @@
 /*
- * Checks kernels in workers (see checks.h). A job is a kernel and its steps are the subjects, so that expected outputs
- * are computed once for all subjects.
+ * Checks kernels in workers (see checks.h). A job is a kernel and its steps are the implementations, so that expected
+ * outputs are computed once for all of them.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "checks.h"
@@ -21,32 +21,33 @@ static const double QUICK_S = 600.0, FULL_S = 7200.0;
 
 struct check_queue;
 
-/* Checks of one kernel on all subjects. */
+/* Checks of one kernel on all implementations. */
 struct kernel_checks {
     struct check_queue *queue;
     enum posenc_kernel kernel;
     const struct worker_job *job;
-    json_t *pending; /* records, until the kernels before it are done */
+    json_t *pending; /* records that wait for those of earlier kernels */
     char suite[16];  /* suite of the last record */
-    /* In the worker: the current subject; the first case since the last result, and the last result, or "". */
-    size_t subject;
+    /* State of the worker: the index of the current implementation, the first case since the last result, and the last
+     * result, or "". */
+    size_t current;
     char first_case[96], last_case[96];
 };
 
 struct check_queue {
     const struct checks *checks;
     size_t n;
-    size_t first; /* kernel whose records are passed on at once */
+    size_t first; /* kernel whose records are forwarded at once */
     struct kernel_checks kernels[POSENC_KERNEL_COUNT]; /* in the order of the library */
     struct worker_job jobs[POSENC_KERNEL_COUNT];       /* in the order in which they begin */
 };
 
 /* ---- In the worker ---- */
 
-json_t *checks_record(const struct checks *checks, size_t subject,
+json_t *checks_record(const struct checks *checks, size_t index,
                       const struct conf_result *result)
 {
-    const char *build = checks->subjects[subject].build;
+    const char *build = checks->implementations[index].build;
     json_t *record = emit_check(result, checks->rerun);
     if (record && build)
         json_object_set_new(record, "build", json_string(build));
@@ -56,7 +57,7 @@ json_t *checks_record(const struct checks *checks, size_t subject,
 static void send_check(void *user, const struct conf_result *result)
 {
     struct kernel_checks *kernel = user;
-    json_t *record = checks_record(kernel->queue->checks, kernel->subject, result);
+    json_t *record = checks_record(kernel->queue->checks, kernel->current, result);
     if (result->range)
         json_object_set_new(record, "range", json_string(result->range));
     kernel->first_case[0] = '\0';
@@ -65,7 +66,7 @@ static void send_check(void *user, const struct conf_result *result)
     worker_send(record);
 }
 
-/* Notes the case that begins; if several begin together, the first and the last of them. */
+/* Stores the case that begins, or the first and the last of several that begin together. */
 static bool note_case(const void *asked, const struct posenc_backend *backend, const char *id)
 {
     struct kernel_checks *kernel = (struct kernel_checks *)(uintptr_t)asked;
@@ -81,7 +82,7 @@ static bool note_case(const void *asked, const struct posenc_backend *backend, c
 }
 
 /* Makes a result outside the suites. */
-static struct conf_result make_result(const struct kernel_checks *kernel, size_t subject,
+static struct conf_result make_result(const struct kernel_checks *kernel, size_t index,
                                       const char *suite, const char *name,
                                       enum conf_status status)
 {
@@ -89,7 +90,7 @@ static struct conf_result make_result(const struct kernel_checks *kernel, size_t
         .kernel = kernel->kernel,
         .suite = suite,
         .numerics = "given",
-        .backend = kernel->queue->checks->subjects[subject].implementation.backend,
+        .backend = kernel->queue->checks->implementations[index].implementation.backend,
         .status = status
     };
     snprintf(r.id, sizeof r.id, "%s/f32/%s", posenc_kernel_name(r.kernel), name);
@@ -105,7 +106,7 @@ static void check_loading(struct kernel_checks *kernel, const struct posenc_back
     if ((!load_error && !lanes_error) || !posenc_backend_provides(backend, kernel->kernel))
         return;
     struct conf_result r =
-        make_result(kernel, kernel->subject, "all", load_error ? "loaded" : "lanes",
+        make_result(kernel, kernel->current, "all", load_error ? "loaded" : "lanes",
                     load_error ? CONF_CRASH : CONF_FAIL);
     snprintf(r.reason, sizeof r.reason, "%s", load_error ? load_error : lanes_error);
     if (options->wants && !options->wants(options->wants_user, backend, r.id))
@@ -113,12 +114,12 @@ static void check_loading(struct kernel_checks *kernel, const struct posenc_back
     send_check(kernel, &r);
 }
 
-/* Checks the current subject. Returns true for a plug-in, which may have damaged the process. */
-static bool check_subject(struct kernel_checks *kernel)
+/* Checks the current implementation. Returns true for a plug-in, which may have damaged the process. */
+static bool check_implementation(struct kernel_checks *kernel)
 {
     const struct checks *checks = kernel->queue->checks;
     const struct implementation *implementation =
-        &checks->subjects[kernel->subject].implementation;
+        &checks->implementations[kernel->current].implementation;
     const struct posenc_backend *backend = implementation->backend;
     struct conf_options options = *checks->options;
     check_loading(kernel, backend);
@@ -136,7 +137,7 @@ static bool check_subject(struct kernel_checks *kernel)
     worker_set_activity(false, "after %s",
                         *kernel->last_case != '\0' ? kernel->last_case : "no case");
     if (checks->after_suites)
-        checks->after_suites(checks->user, kernel->subject, kernel->kernel);
+        checks->after_suites(checks->user, kernel->current, kernel->kernel);
     return is_plugin;
 }
 
@@ -150,22 +151,22 @@ static void keep_freed_memory(void)
 #endif
 }
 
-/* Checks the subjects from `first` on, up to and including the first plug-in. */
-static size_t check_subjects(void *user, size_t first)
+/* Checks the implementations from `first` on, up to and including the first plug-in. */
+static size_t check_implementations(void *user, size_t first)
 {
     struct kernel_checks *kernel = user;
     const struct checks *checks = kernel->queue->checks;
     bool is_plugin = false;
     keep_freed_memory();
-    for (kernel->subject = first; kernel->subject < checks->n_subjects && !is_plugin;
-         kernel->subject++) {
+    for (kernel->current = first; kernel->current < checks->n_implementations && !is_plugin;
+         kernel->current++) {
         kernel->first_case[0] = kernel->last_case[0] = '\0';
-        worker_set_step(kernel->subject);
+        worker_set_step(kernel->current);
         worker_set_activity(false, "before its first case");
-        if (checks->subjects[kernel->subject].implementation.backend)
-            is_plugin = check_subject(kernel);
+        if (checks->implementations[kernel->current].implementation.backend)
+            is_plugin = check_implementation(kernel);
     }
-    return kernel->subject;
+    return kernel->current;
 }
 
 /* ---- In the parent ---- */
@@ -179,7 +180,7 @@ static void flush_pending(const struct kernel_checks *kernel)
     json_array_clear(kernel->pending);
 }
 
-/* Passes on the records of the first unfinished kernel and of finished kernels before it. */
+/* Forwards the records of the first unfinished kernel and of the finished kernels before it. */
 static void flush_records(struct check_queue *queue)
 {
     while (queue->first < queue->n) {
@@ -202,7 +203,8 @@ static void receive_record(void *user, json_t *record)
     flush_records(kernel->queue);
 }
 
-/* Returns the suite in an activity such as "in alibi/f32/memory/guard-end", or else that of the last record. */
+/* Returns the suite that an activity names, such as "in alibi/f32/memory/guard-end". Otherwise returns the suite of the
+ * last record. */
 static const char *current_suite(const struct kernel_checks *kernel, const char *activity)
 {
     static const char *const suites[] = { "memory", "properties", "random", "side-effects" };
@@ -219,7 +221,7 @@ static const char *current_suite(const struct kernel_checks *kernel, const char 
 static size_t report_early_end(void *user, const struct worker_end *end)
 {
     struct kernel_checks *kernel = user;
-    const struct guard_note *call = &end->status->call;
+    const struct guard_status *call = &end->status->call;
     struct conf_result r =
         make_result(kernel, kernel->job->step, current_suite(kernel, end->status->activity),
                     "ended", CONF_CRASH);
@@ -239,14 +241,14 @@ static bool flush_and_show_progress(void *user)
     size_t done = 0;
     flush_records(queue);
     for (size_t i = 0; i < queue->n; i++)
-        done += queue->jobs[i].finished ? checks->n_subjects : queue->jobs[i].step;
-    checks->progress(checks->user, done, queue->n * checks->n_subjects);
+        done += queue->jobs[i].finished ? checks->n_implementations : queue->jobs[i].step;
+    checks->progress(checks->user, done, queue->n * checks->n_implementations);
     return outputs_interrupted() == 0;
 }
 
-/* Lists the kernels in their order and the jobs in the order in which they start: the first kernel, whose records are
- * written at once, then the longest first, so that all CPUs end at about the same time. Kernels with sines take longest,
- * then later kernels. */
+/* Lists the kernels in their order, and the jobs in the order in which they start. The first kernel starts first, since
+ * its records are written at once. The longest jobs follow, so that all CPUs finish at about the same time. Kernels
+ * with sines take longest, then kernels at the end of the list. */
 static void list_kernels(struct check_queue *queue)
 {
     size_t n_jobs = 0;
@@ -263,11 +265,12 @@ static void list_kernels(struct check_queue *queue)
             if (turn != (i == 0 ? 0 : sines ? 1 : 2))
                 continue;
             kernel->job = &queue->jobs[n_jobs];
-            queue->jobs[n_jobs++] = (struct worker_job){ .user = kernel,
-                                                         .n_steps = queue->checks->n_subjects,
-                                                         .run = check_subjects,
-                                                         .on_message = receive_record,
-                                                         .on_early_end = report_early_end };
+            queue->jobs[n_jobs++] =
+                (struct worker_job){ .user = kernel,
+                                     .n_steps = queue->checks->n_implementations,
+                                     .run = check_implementations,
+                                     .on_message = receive_record,
+                                     .on_early_end = report_early_end };
         }
 }
 
@@ -280,7 +283,7 @@ void checks_run(const struct checks *checks)
     if (!queue)
         abort(); /* an empty result would look like success */
     queue->checks = checks;
-    if (checks->n_subjects > 0)
+    if (checks->n_implementations > 0)
         list_kernels(queue);
     const size_t one_for_each_cpu = cpus > 0 ? (size_t)cpus : 1;
     workers_run(queue->jobs, queue->n,

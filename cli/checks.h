@@ -7,14 +7,14 @@
 #include <jansson.h>
 
 /* Implementation under test. It is skipped if its backend is NULL. */
-struct checks_subject {
+struct checks_implementation {
     struct implementation implementation;
     const char *build; /* member "build" of its records; NULL: none */
 };
 
 struct checks {
-    const struct checks_subject *subjects;
-    size_t n_subjects;
+    const struct checks_implementation *implementations;
+    size_t n_implementations;
     const struct conf_options *options;
     /* Options for the command that reruns a check, such as " --plugin mine.so". */
     const char *rerun;
@@ -23,20 +23,21 @@ struct checks {
     /* Receives the record of a check. Its status is "elsewhere" if another shard runs the check. It has the member
      * "range" if an error limit applies. */
     void (*on_record)(void *user, json_t *record);
-    /* NULL, or called in the worker after the suites of a subject. Records that it sends reach on_record(). */
-    void (*after_suites)(void *user, size_t subject, enum posenc_kernel kernel);
-    /* Receives the progress, counted in pairs of a kernel and a subject. */
+    /* NULL, or called in the worker after the suites of an implementation. Records that it sends reach on_record(). */
+    void (*after_suites)(void *user, size_t index, enum posenc_kernel kernel);
+    /* Receives the progress, counted in pairs of a kernel and an implementation. */
     void (*progress)(void *user, size_t done, size_t total);
     void *user;
 };
 
-/* Runs the suites on all subjects, with a worker for each kernel. Records arrive in the order of kernels and subjects.
- * A worker that has loaded a plug-in checks no further subject. A subject that ends its worker or hangs gets a check of
- * status "crash", and another worker continues with the next subject. Stops if the program is interrupted. */
+/* Runs the suites on all implementations, with a worker for each kernel. Records arrive in the order of kernels and
+ * implementations. A worker that has loaded a plug-in checks no further implementation. If one ends its worker or
+ * hangs, its check has the status "crash", and another worker continues with the next one. Stops if the program is
+ * interrupted. */
 void checks_run(const struct checks *checks);
 
-/* Returns the record of a check of a subject, with its build. */
-json_t *checks_record(const struct checks *checks, size_t subject,
+/* Returns the record of a check of an implementation, with its build. */
+json_t *checks_record(const struct checks *checks, size_t index,
                       const struct conf_result *result);
 
 #endif

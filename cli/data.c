@@ -48,8 +48,8 @@ static bool find_inside(const char *folder, const char *name, char out[DATA_PATH
     return length > 0 && length < DATA_PATH && access(out, F_OK) == 0;
 }
 
-bool data_beside(const char *in_build, const char *installed, const char *path,
-                 char found[DATA_PATH])
+bool data_find(const char *in_build, const char *installed, const char *path,
+               char found[DATA_PATH])
 {
     char folder[DATA_PATH];
     /* The build tree comes first: a program run from there must not use an older installation. */
@@ -67,7 +67,7 @@ static bool find_vectors(const struct cli *cli, char path[DATA_PATH])
         snprintf(path, DATA_PATH, "%s", named);
         return true;
     }
-    return data_beside("golden", POSENC_GOLDEN_INSTALLED, POSENC_DATADIR "/golden", path);
+    return data_find("golden", POSENC_GOLDEN_INSTALLED, POSENC_DATADIR "/golden", path);
 }
 
 int data_vectors(const struct cli *cli, struct vectors *vectors)
@@ -120,8 +120,8 @@ void data_plugins(void)
     const char *named = getenv("POSENC_PLUGINS");
     if (named)
         add_named_folder(named);
-    else if (data_beside(POSENC_PLUGINS_IN_BUILD, POSENC_PLUGINS_INSTALLED, POSENC_PLUGINS_DIR,
-                         path))
+    else if (data_find(POSENC_PLUGINS_IN_BUILD, POSENC_PLUGINS_INSTALLED, POSENC_PLUGINS_DIR,
+                       path))
         plugins_add_by(load_usable, path, print_left_out);
 }
 

@@ -1,7 +1,7 @@
 /*
  * Data files of the program: golden vectors, plug-ins and external commands; also the identity of the build and the
- * summaries of encodings. Files are searched where an option or the environment says, then beside the program (build
- * tree, installation), then in the installation prefix.
+ * summaries of encodings. The search begins at the path of an option or of the environment. It continues beside the
+ * program (build tree, installation) and in the installation prefix.
  */
 #ifndef POSENC_CLI_DATA_H
 #define POSENC_CLI_DATA_H
@@ -18,8 +18,8 @@ enum { DATA_PATH = 4096 }; /* bytes of a path */
 bool data_program(char path[DATA_PATH]);
 /* Writes the first of these paths that exists: `in_build` and `installed`, relative to the program's folder, and
  * `path`. Returns false if none exists. */
-bool data_beside(const char *in_build, const char *installed, const char *path,
-                 char found[DATA_PATH]);
+bool data_find(const char *in_build, const char *installed, const char *path,
+               char found[DATA_PATH]);
 
 /* Loads the golden vectors and prints a note. Returns EXIT_OK, or EXIT_USAGE after a message. */
 int data_vectors(const struct cli *cli, struct vectors *vectors);

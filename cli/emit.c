@@ -163,7 +163,7 @@ static json_t *merge_members(json_t *record, json_t *members)
     return NULL;
 }
 
-/* Returns NULL, which json_pack() leaves out with o*, for an empty text. */
+/* Returns a JSON string, or NULL for an empty text. json_pack() omits NULL with the format o*. */
 static json_t *text_member(const char *text) { return text[0] ? record_string(text) : NULL; }
 
 /* Returns the factor of a table, or NULL if it is 1. Errors in ulp are those of the product. */
@@ -174,15 +174,15 @@ static json_t *scale_member(double scale)
 
 static json_t *count_member(uint64_t count) { return json_integer((json_int_t)count); }
 
-/* Returns true for a result about a worker, which --case cannot select. */
+/* Returns true if the result describes a worker and no case, so that --case cannot select it. */
 static bool is_of_process(const char *id)
 {
     const char *name = strrchr(id, '/');
     return name && (strcmp(name, "/ended") == 0 || strcmp(name, "/loaded") == 0);
 }
 
-/* Returns the command that repeats a check: by the problem, or by the case. A property relates several calls, so its
- * case is repeated. */
+/* Returns the command that repeats a check. It names the problem. For a property, which relates several calls, it names
+ * the case. */
 static json_t *rerun_command(const struct conf_result *r, const char *selection)
 {
     const char *backend = r->backend ? r->backend->name : "none";
@@ -276,7 +276,7 @@ json_t *emit_bench(const struct bench_result *r)
     const struct bench_case *c = r->bench_case;
     const bool has_table = kernel_has_freqs(c->problem.kernel);
     json_t *record = emit_result("bench", c->problem.kernel, c->problem.dtype,
-                                 numerics_name(&c->problem), c->id, r->backend);
+                                 problem_numerics_name(&c->problem), c->id, r->backend);
     record = merge_members(record, json_pack("{s:o*,s:o}", "scale",
                                              has_table ? scale_member(c->problem.scale) : NULL,
                                              "footprint", footprint_member(r)));

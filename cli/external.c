@@ -43,8 +43,8 @@ static bool find_command(const char *name, char *path)
     const int bytes = snprintf(command, sizeof command, "posenc-%s", name);
     if (bytes < 0 || bytes >= COMMAND_NAME)
         return false;
-    return (data_beside(POSENC_COMMANDS_IN_BUILD, POSENC_COMMANDS_INSTALLED,
-                        POSENC_COMMANDS_DIR, folder) &&
+    return (data_find(POSENC_COMMANDS_IN_BUILD, POSENC_COMMANDS_INSTALLED, POSENC_COMMANDS_DIR,
+                      folder) &&
             is_program(folder, strlen(folder), command, path)) ||
            find_on_path(command, path);
 }
@@ -168,7 +168,7 @@ char *external_read(const struct cli *cli, const char *option, const char *name,
 
 enum { MOST_WORDS = 8 };
 
-int external_check_format(const struct cli *cli, const struct format *format)
+int external_check_format(const struct cli *cli, const struct output_format *format)
 {
     char path[DATA_PATH] = "";
     const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -186,7 +186,7 @@ int external_check_format(const struct cli *cli, const struct format *format)
                             : "is not installed: install the Python part of posenc");
 }
 
-int external_write_format(const struct cli *cli, const struct format *format,
+int external_write_format(const struct cli *cli, const struct output_format *format,
                           const json_t *records, FILE *to)
 {
     char path[DATA_PATH];

@@ -20,9 +20,9 @@ char *external_read(const struct cli *cli, const char *option, const char *name,
 
 /* Checks, before a run that takes minutes, that the program that writes a format can be started. Returns EXIT_OK, or
  * EXIT_USAGE after a message. */
-int external_check_format(const struct cli *cli, const struct format *format);
+int external_check_format(const struct cli *cli, const struct output_format *format);
 /* Has that program write records to a stream. Returns its exit code; the program prints its own messages. */
-int external_write_format(const struct cli *cli, const struct format *format,
+int external_write_format(const struct cli *cli, const struct output_format *format,
                           const json_t *records, FILE *to);
 
 #endif

@@ -178,7 +178,7 @@ static size_t print_failures(const json_t *records, FILE *out)
     return found;
 }
 
-/* Number of checks that ran, and that failed, of each kernel (row) on each backend (column). */
+/* Numbers of checks that ran and that failed, for each kernel (row) and backend (column). */
 struct checks_table {
     struct names kernels, backends;
     size_t ran[NAMES][NAMES], failed[NAMES][NAMES];
@@ -346,7 +346,7 @@ static int write_console(const json_t *records, FILE *out)
 
 /* ---- The table of formats ---- */
 
-const struct format record_formats[] = {
+const struct output_format record_formats[] = {
     { "console", "txt", BY_ALL, false, "text for a terminal", "*posenc*", NULL, write_console },
     { "jsonl", "jsonl", BY_ALL, true,
       "the records themselves, one JSON object a line; posenc report reads them",
@@ -380,8 +380,8 @@ const struct format record_formats[] = {
     { .name = NULL },
 };
 
-const struct format *format_find(const struct format *formats, unsigned commands,
-                                 const char *name, size_t n)
+const struct output_format *format_find(const struct output_format *formats, unsigned commands,
+                                        const char *name, size_t n)
 {
     for (; formats->name; formats++)
         if ((formats->commands & commands) && strlen(formats->name) == n &&
@@ -390,7 +390,7 @@ const struct format *format_find(const struct format *formats, unsigned commands
     return NULL;
 }
 
-int format_write(const struct format *format, const json_t *records, FILE *out)
+int format_write(const struct output_format *format, const json_t *records, FILE *out)
 {
     return format->write(records, out) || fflush(out) || ferror(out) ? -1 : 0;
 }

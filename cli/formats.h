@@ -11,7 +11,7 @@
 /* Commands that write a format, as bits. */
 enum { BY_VERIFY = 1, BY_BENCH = 2, BY_ALL = 3 };
 
-struct format {
+struct output_format {
     const char *name, *extension;
     unsigned commands; /* BY_VERIFY, ... */
     bool by_line;      /* each record can be written at once */
@@ -24,13 +24,13 @@ struct format {
     int (*write)(const json_t *records, FILE *out);
 };
 
-extern const struct format record_formats[]; /* ends with a NULL name */
+extern const struct output_format record_formats[]; /* ends with a NULL name */
 /* Returns the format of one of `commands` whose name has these n bytes, or NULL. */
-const struct format *format_find(const struct format *formats, unsigned commands,
-                                 const char *name, size_t n);
+const struct output_format *format_find(const struct output_format *formats, unsigned commands,
+                                        const char *name, size_t n);
 
 /* Write records by format->write() and as JSON Lines. Return 0, or -1 without memory or on a write error. */
-int format_write(const struct format *format, const json_t *records, FILE *out);
+int format_write(const struct output_format *format, const json_t *records, FILE *out);
 int write_jsonl(const json_t *records, FILE *out);
 
 /* Returns true for the record of a check that failed or crashed. */

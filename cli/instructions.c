@@ -27,7 +27,7 @@ json_t *instructions_record(const struct kernel_instructions *count,
     char id[COUNT_ID];
     problem_id(&count->problem, "count", id, sizeof id);
     json_t *record = emit_result("count", count->problem.kernel, count->problem.dtype,
-                                 numerics_name(&count->problem), id, backend);
+                                 problem_numerics_name(&count->problem), id, backend);
     if (!record)
         return NULL;
     if (build)
@@ -55,7 +55,7 @@ enum { MOST_FORMS = 2 * POSENC_KERNEL_COUNT * N_DTYPES };
 
 struct counting {
     struct session *session;
-    size_t done, total; /* forms on backends, also those that a backend does not provide */
+    size_t done, total; /* pairs of a form and a backend, provided or not */
     size_t counted;
     bool is_cut;   /* the time was up before all were done */
     double most_s; /* 0: no limit */
@@ -113,8 +113,8 @@ static void count_form(struct counting *counting, const struct problem *form)
     }
 }
 
-/* Lists each selected kernel in each selected dtype and each numerics mode in which it is counted, unless --case leaves
- * it out. Returns the number of forms. */
+/* Lists the forms of the selected kernels, in each selected dtype and in each numerics mode that is counted. Omits
+ * forms that --case excludes. Returns the number of forms. */
 static size_t list_forms(struct session *session, struct problem forms[MOST_FORMS])
 {
     const struct selection *selected = &session->selected;
@@ -138,7 +138,7 @@ static size_t list_forms(struct session *session, struct problem forms[MOST_FORM
     return n;
 }
 
-int instructions_command(struct cli *cli)
+int command_instructions(struct cli *cli)
 {
     static struct problem forms[MOST_FORMS];
     struct session session = { 0 };

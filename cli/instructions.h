@@ -10,6 +10,6 @@ json_t *instructions_record(const struct kernel_instructions *count,
                             const struct posenc_backend *backend, const char *build);
 
 /* Runs posenc bench --instructions and returns the exit code. */
-int instructions_command(struct cli *cli);
+int command_instructions(struct cli *cli);
 
 #endif

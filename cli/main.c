@@ -252,8 +252,8 @@ static int run_command(const struct command *command, struct cli *cli)
         return EXIT_USAGE;
     print_defaults();
     if (calls_kernels(command, cli) && (plugins_exist() || cli->plugin.n > 0))
-        return worker_command(run_with_plugins, &(struct command_call){ command, cli },
-                              command->name, cli->limit);
+        return worker_run_command(run_with_plugins, &(struct command_call){ command, cli },
+                                  command->name, cli->limit);
     return command->run(cli);
 }
 

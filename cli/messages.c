@@ -44,7 +44,7 @@ int cli_reject(const struct cli *cli, const char *item, const char *value, const
 }
 
 /* Returns true if `value` may be a misspelling of a name: few letters differ, or the name contains it. */
-static bool is_near(const char *value, const char *name)
+static bool is_similar(const char *value, const char *name)
 {
     size_t length = strlen(value);
     return strlen(value) <= 96 && (text_edit_distance(value, name) <= 1 + length / 3 ||
@@ -61,7 +61,7 @@ int cli_reject_name(const struct cli *cli, const char *item, const char *value,
     size_t n_near = 0;
     for (size_t distance = 0; distance <= LONGEST && n_near < NEAREST; distance++) {
         for (size_t i = 0; i < n && n_near < NEAREST; i++)
-            if (is_near(value, names[i]) && text_edit_distance(value, names[i]) == distance)
+            if (is_similar(value, names[i]) && text_edit_distance(value, names[i]) == distance)
                 near[n_near++] = names[i];
     }
     if (n_near > 0) {

@@ -24,7 +24,7 @@ static int failed;                        /* exit code of an external program th
 
 const int end_signals[N_END_SIGNALS] = { SIGINT, SIGTERM, SIGHUP };
 
-/* Notes the first signal; the second ends the process. */
+/* Stores the number of the first signal. The second signal ends the process. */
 static void on_signal(int number)
 {
     if (!interrupted) {
@@ -121,7 +121,7 @@ static char *resolve(const char *path)
 }
 
 /* Returns true if a file is empty or matches the pattern of a format. */
-static bool matches_format(const struct format *format, const char *path)
+static bool matches_format(const struct output_format *format, const char *path)
 {
     char begin[513];
     FILE *in = fopen(path, "rb");
@@ -136,7 +136,7 @@ static bool matches_format(const struct format *format, const char *path)
     return read && (n == 0 || fnmatch(format->begins, begin, 0) == 0);
 }
 
-static bool same_file(const struct out_file *a, const struct out_file *b)
+static bool same_file(const struct output_file *a, const struct output_file *b)
 {
     struct stat one, two;
     return strcmp(a->target, b->target) == 0 ||
@@ -146,7 +146,7 @@ static bool same_file(const struct out_file *a, const struct out_file *b)
 
 /* Rejects a target that another output of this run has, and an existing file of another format. */
 static int check_target(const struct cli *cli, const struct outputs *outputs,
-                        struct out_file *output, const struct stat *old)
+                        struct output_file *output, const struct stat *old)
 {
     struct stat link;
     bool regular = old && S_ISREG(old->st_mode);
@@ -156,7 +156,7 @@ static int check_target(const struct cli *cli, const struct outputs *outputs,
                            errno == ENOENT && lstat(output->path, &link) == 0
                                ? "it is a dangling link"
                                : strerror(errno));
-    for (const struct out_file *other = outputs->output; other < output; other++)
+    for (const struct output_file *other = outputs->output; other < output; other++)
         if (other->target && same_file(output, other))
             return cli_reject(cli, "--out", output->path,
                               "is written already%s%s: expected another path",
@@ -173,7 +173,7 @@ static int check_target(const struct cli *cli, const struct outputs *outputs,
 /* ---- Unnamed files ---- */
 
 /* Creates TARGET.posenc-XXXXXX. Returns its descriptor and stores its name, to be freed; on failure -1 and NULL. */
-static int create_beside(const char *target, char **name)
+static int create_temporary(const char *target, char **name)
 {
     if (asprintf(name, "%s.posenc-XXXXXX", target) < 0)
         *name = NULL;
@@ -187,16 +187,16 @@ static int create_beside(const char *target, char **name)
     return file;
 }
 
-/* Opens an unnamed file in the folder of the target, which disappears however the process ends. */
-static int open_nameless(const struct cli *cli, struct out_file *output)
+/* Opens an unnamed file in the folder of the target. The system deletes it, however the process ends. */
+static int open_unnamed(const struct cli *cli, struct output_file *output)
 {
     char *name;
-    const int file = create_beside(output->target, &name);
+    const int file = create_temporary(output->target, &name);
     if (file < 0)
         return reject_path(cli, output->path, strerror(errno));
     unlink(name);
     free(name);
-    output->is_nameless = true;
+    output->is_unnamed = true;
     output->stream = fdopen(file, "w+");
     if (!output->stream)
         close(file);
@@ -229,7 +229,7 @@ static bool copy(FILE *from, int to)
 }
 
 /* Renames a complete file to its target. Blocks signals while the temporary name exists. Returns errno, or 0. */
-static int publish(const struct out_file *output)
+static int publish(const struct output_file *output)
 {
     sigset_t signals, before;
     char *name;
@@ -237,7 +237,7 @@ static int publish(const struct out_file *output)
     for (size_t i = 0; i < N_END_SIGNALS; i++)
         sigaddset(&signals, end_signals[i]);
     sigprocmask(SIG_BLOCK, &signals, &before);
-    const int file = create_beside(output->target, &name);
+    const int file = create_temporary(output->target, &name);
     bool ok =
         file >= 0 && copy(output->stream, file) && fchmod(file, mode_for(output->target)) == 0;
     int error = ok ? 0 : errno;
@@ -255,7 +255,7 @@ static int publish(const struct out_file *output)
 /* ---- Opening ---- */
 
 static int open_file(const struct cli *cli, const struct outputs *outputs,
-                     struct out_file *output)
+                     struct output_file *output)
 {
     struct stat old;
     bool exists = stat(output->path, &old) == 0;
@@ -266,13 +266,13 @@ static int open_file(const struct cli *cli, const struct outputs *outputs,
     if (check_target(cli, outputs, output, exists ? &old : NULL) != EXIT_OK)
         return EXIT_USAGE;
     if (!exists || S_ISREG(old.st_mode))
-        return open_nameless(cli, output);
+        return open_unnamed(cli, output);
     output->stream = fopen(output->path, "w");
     return output->stream ? EXIT_OK : reject_path(cli, output->path, strerror(errno));
 }
 
 static int add_output(const struct cli *cli, struct outputs *outputs,
-                      const struct format *format, const char *path)
+                      const struct output_format *format, const char *path)
 {
     if (outputs->n == LIST_MAX)
         return cli_reject(cli, "--out", path, "expected at most %d outputs", LIST_MAX);
@@ -283,8 +283,8 @@ static int add_output(const struct cli *cli, struct outputs *outputs,
                               "%s goes to stdout already: expected FORMAT:PATH",
                               outputs->output[i].format->name);
     }
-    struct out_file *output = &outputs->output[outputs->n++];
-    *output = (struct out_file){ .format = format, .path = path };
+    struct output_file *output = &outputs->output[outputs->n++];
+    *output = (struct output_file){ .format = format, .path = path };
     if (!path) {
         output->stream = stdout;
         int mode = fcntl(STDOUT_FILENO, F_GETFL);
@@ -296,10 +296,11 @@ static int add_output(const struct cli *cli, struct outputs *outputs,
 }
 
 static int add_request(const struct cli *cli, struct outputs *outputs,
-                       const struct format *formats, unsigned commands, const char *request)
+                       const struct output_format *formats, unsigned commands,
+                       const char *request)
 {
     size_t n = 0, length = strcspn(request, ":");
-    const struct format *format = format_find(formats, commands, request, length);
+    const struct output_format *format = format_find(formats, commands, request, length);
     if (!format) {
         const char *names[LIST_MAX];
         char name[96];
@@ -317,7 +318,7 @@ static int add_request(const struct cli *cli, struct outputs *outputs,
     return add_output(cli, outputs, format, path && strcmp(path, "-") == 0 ? NULL : path);
 }
 
-int outputs_open(struct cli *cli, struct outputs *outputs, const struct format *formats,
+int outputs_open(struct cli *cli, struct outputs *outputs, const struct output_format *formats,
                  unsigned commands)
 {
     outputs->n = 0;
@@ -330,7 +331,7 @@ int outputs_open(struct cli *cli, struct outputs *outputs, const struct format *
     return cli->out.n > 0 ? EXIT_OK : add_output(cli, outputs, &formats[0], NULL);
 }
 
-static void discard(struct out_file *output)
+static void discard(struct output_file *output)
 {
     if (output->stream && output->stream != stdout)
         fclose(output->stream);
@@ -347,7 +348,7 @@ void outputs_discard(struct outputs *outputs)
 }
 
 /* Has an external program write its format. If it fails, the other outputs are kept, so that no records are lost. */
-static void export(const struct cli *cli, struct out_file *output, const json_t *records)
+static void export(const struct cli *cli, struct output_file *output, const json_t *records)
 {
     const int status = external_write_format(cli, output->format, records, output->stream);
     pipe_is_broken = pipe_is_broken || status == EXIT_BROKEN_PIPE;
@@ -362,7 +363,7 @@ int outputs_write(const struct cli *cli, struct outputs *outputs, const json_t *
 {
     int status = EXIT_OK;
     for (size_t i = 0; i < outputs->n && status == EXIT_OK; i++) {
-        struct out_file *output = &outputs->output[i];
+        struct output_file *output = &outputs->output[i];
         if (output->stream == written)
             continue;
         if (output->format->program) {
@@ -379,7 +380,7 @@ int outputs_commit(const struct cli *cli, struct outputs *outputs)
 {
     int status = EXIT_OK; /* rename nothing before all is written */
     for (size_t i = 0; i < outputs->n && status == EXIT_OK; i++) {
-        const struct out_file *output = &outputs->output[i];
+        const struct output_file *output = &outputs->output[i];
         const int error = output->stream ? outputs_error(output->stream) : 0;
         pipe_is_broken = pipe_is_broken || error == EPIPE;
         if (error != 0 && error != EPIPE)
@@ -387,8 +388,8 @@ int outputs_commit(const struct cli *cli, struct outputs *outputs)
                                    : reject_path(cli, output->path, strerror(error));
     }
     for (size_t i = 0; i < outputs->n && status == EXIT_OK; i++) {
-        const struct out_file *output = &outputs->output[i];
-        const int error = output->stream && output->is_nameless ? publish(output) : 0;
+        const struct output_file *output = &outputs->output[i];
+        const int error = output->stream && output->is_unnamed ? publish(output) : 0;
         if (error != 0)
             status = reject_path(cli, output->path, strerror(error));
     }

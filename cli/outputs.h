@@ -9,23 +9,23 @@
 
 #include <stdio.h>
 
-struct out_file {
-    const struct format *format;
+struct output_file {
+    const struct output_format *format;
     const char *path; /* NULL: stdout */
     char *target;     /* path with symbolic links resolved; NULL: stdout */
-    bool is_nameless; /* false for stdout, a device or a pipe */
+    bool is_unnamed;  /* false for stdout, a device or a pipe */
     FILE *stream;
 };
 
 struct outputs {
     size_t n;
-    struct out_file output[LIST_MAX];
+    struct output_file output[LIST_MAX];
 };
 
 /* Opens the outputs of --out, in formats that one of `commands` may write; without --out, the first format on stdout.
  * Without --force, an existing file is overwritten only if it is empty or matches the format's pattern. Returns
  * EXIT_OK, or EXIT_USAGE after a message. */
-int outputs_open(struct cli *cli, struct outputs *outputs, const struct format *formats,
+int outputs_open(struct cli *cli, struct outputs *outputs, const struct output_format *formats,
                  unsigned commands);
 /* Flushes and checks all outputs, then renames them to their targets. After a failure, discards the rest. */
 int outputs_commit(const struct cli *cli, struct outputs *outputs);

@@ -134,7 +134,7 @@ static bool has_name(const struct pair_run *run, const struct pair_backend *back
 
 static bool is_selected(const struct pair_run *run, const struct pair_backend *backend)
 {
-    const struct list *names = &run->session.cli->backend;
+    const struct option_values *names = &run->session.cli->backend;
     bool selected = names->n == 0;
     for (size_t i = 0; i < names->n; i++)
         selected = selected || has_name(run, backend, names->item[i]);
@@ -186,17 +186,19 @@ static int choose_backends(struct pair_run *run)
 
 /* ---- Cases ---- */
 
-static enum pair_owner owner_of(const struct pair_backend *backend, enum posenc_kernel kernel)
+static enum pair_providers providers_of(const struct pair_backend *backend,
+                                        enum posenc_kernel kernel)
 {
     if (!implementation_provides(backend->head, kernel))
-        return implementation_provides(backend->base, kernel) ? OWNED_BY_BASE : OWNED_BY_NONE;
-    return implementation_provides(backend->base, kernel) ? OWNED_BY_BOTH : OWNED_BY_HEAD;
+        return implementation_provides(backend->base, kernel) ? PROVIDED_BY_BASE
+                                                              : PROVIDED_BY_NONE;
+    return implementation_provides(backend->base, kernel) ? PROVIDED_BY_BOTH : PROVIDED_BY_HEAD;
 }
 
 static bool has_backend(const struct pair_run *run, enum posenc_kernel kernel)
 {
     for (size_t i = 0; i < run->n_backends; i++)
-        if (owner_of(&run->backends[i], kernel) != OWNED_BY_NONE)
+        if (providers_of(&run->backends[i], kernel) != PROVIDED_BY_NONE)
             return true;
     return false;
 }
@@ -240,13 +242,14 @@ static void add_rows(struct pair_run *run, const struct bench_case *c, bool firs
 {
     for (size_t i = 0; i < run->n_backends; i++) {
         const struct pair_backend *backend = &run->backends[i];
-        const enum pair_owner owner = owner_of(backend, c->problem.kernel);
+        const enum pair_providers providers = providers_of(backend, c->problem.kernel);
         const struct implementation *one = backend->head ? backend->head : backend->base;
-        if (owner == OWNED_BY_NONE)
+        if (providers == PROVIDED_BY_NONE)
             continue;
         if (one->backend->f16_bf16 || problem_is_f32(&c->problem))
-            run->rows[run->n_rows++] =
-                (struct pair_row){ .bench_case = c, .backend = backend, .owner = owner };
+            run->rows[run->n_rows++] = (struct pair_row){ .bench_case = c,
+                                                          .backend = backend,
+                                                          .providers = providers };
         if (first_alone)
             return;
     }
@@ -267,7 +270,7 @@ static bool make_rows(struct pair_run *run)
 
 static void select_row(struct pair_run *run, struct pair_row *row)
 {
-    if (row->owner == OWNED_BY_BOTH && !row->chosen)
+    if (row->providers == PROVIDED_BY_BOTH && !row->chosen)
         run->chosen[run->n_chosen++] = row;
     row->chosen = true;
 }
@@ -349,14 +352,14 @@ static int run_parts(struct pair_run *run)
     const struct cli *cli = run->session.cli;
     int status = EXIT_OK;
     if (has_part(cli, "results"))
-        status = pair_results(run);
+        status = pair_compare_results(run);
     for (size_t i = 0; i < run->n_rows && !cli->pairs; i++)
         records_append(&run->session.records,
                        pair_record_planned(&run->rows[i], has_part(cli, "code")));
     if (status == EXIT_OK && has_part(cli, "times"))
-        status = pair_times(run);
+        status = pair_time_rows(run);
     if (status == EXIT_OK && has_part(cli, "counts"))
-        pair_counts(run);
+        pair_count_instructions(run);
     if (status == EXIT_OK)
         session_exit_if_interrupted(&run->session);
     return status;
@@ -366,7 +369,7 @@ static int exit_code(const struct pair_run *run)
 {
     size_t common = 0;
     for (size_t i = 0; i < run->n_rows; i++)
-        common += run->rows[i].owner == OWNED_BY_BOTH;
+        common += run->rows[i].providers == PROVIDED_BY_BOTH;
     return run->n_new_failures > 0 ? EXIT_CONFORMANCE
            : common == 0           ? EXIT_INCOMPARABLE
                                    : EXIT_OK;

@@ -12,21 +12,21 @@
 
 enum { PAIR_BACKENDS = 2 * BACKENDS_MAX };
 
-/* Backend of one build or both. An implementation is NULL if the build lacks it or it cannot run here. `control` is
- * that of a second copy of base. */
+/* Backend of one build or both. An implementation is NULL if the build lacks it or it cannot run here. `control` is the
+ * implementation in a second copy of base. */
 struct pair_backend {
     const char *name;
     const struct implementation *base, *head, *control;
 };
 
 /* Builds that provide the kernel of a case on a backend. */
-enum pair_owner { OWNED_BY_NONE, OWNED_BY_BOTH, OWNED_BY_HEAD, OWNED_BY_BASE };
+enum pair_providers { PROVIDED_BY_NONE, PROVIDED_BY_BOTH, PROVIDED_BY_HEAD, PROVIDED_BY_BASE };
 
 /* Case on a backend. */
 struct pair_row {
     const struct bench_case *bench_case;
     const struct pair_backend *backend;
-    enum pair_owner owner;
+    enum pair_providers providers;
     bool chosen;  /* selected by --pairs; all rows without it */
     bool counted; /* its instructions are counted */
 };
@@ -45,14 +45,14 @@ struct pair_run {
 };
 
 /* Runs the suites on both builds and compares their outputs. Appends records of checks, changes and agreements. */
-int pair_results(struct pair_run *run);
+int pair_compare_results(struct pair_run *run);
 /* Times the selected rows. Appends records of samples. */
-int pair_times(struct pair_run *run);
+int pair_time_rows(struct pair_run *run);
 /* Counts instructions of the selected rows in both builds, at least of one row, within --time-limit. */
-void pair_counts(struct pair_run *run);
+void pair_count_instructions(struct pair_run *run);
 
 /* Returns the record that announces a row; with the addresses of its code if `with_entries`. */
 json_t *pair_record_planned(const struct pair_row *row, bool with_entries);
-extern const struct format pair_formats[]; /* of --out */
+extern const struct output_format pair_formats[]; /* of --out */
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Compares results of two builds (see pair.h): runs the suites on both, and reports outputs that differ in bits
- * (changes.h), also those of timed problems that fit a cache. reports/posenc/compare compares the checks of both
- * builds, which differ in the member "build".
+ * Compares the results of two builds (see pair.h). It runs the suites on both builds, and reports outputs whose bits
+ * differ (changes.h), including those of timed problems that fit a cache. The member "build" tells
+ * reports/posenc/compare which build a check belongs to.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "checks.h"
@@ -21,20 +21,21 @@ struct results {
     struct pair_run *run;
     struct checks checks;
     struct conf_options options;
-    struct checks_subject subjects[2 * PAIR_BACKENDS]; /* base and head of each backend */
+    struct checks_implementation
+        implementations[2 * PAIR_BACKENDS]; /* base and head of each backend */
     struct problem_line *extra;
     size_t n_extra;
     json_t *failures;          /* failed checks of base, by case, backend and suite */
     size_t n_checks, n_failed; /* of head, for the current kernel and backend */
-    size_t at_subject;         /* current subject, in the worker */
+    size_t current;            /* index of the implementation, in the worker */
 };
 
-/* Returns the subject of base with the same backend. */
-static size_t base_of(size_t subject) { return subject - subject % 2; }
+/* Returns the index of base with the same backend. */
+static size_t base_of(size_t index) { return index - index % 2; }
 
 /* ---- In the worker ---- */
 
-static void set_errors(json_t *record, const struct change *c)
+static void set_errors(json_t *record, const struct output_change *c)
 {
     json_object_set_new(record, "base",
                         json_pack("{s:o,s:o}", "max", record_number(c->base_max), "value",
@@ -49,7 +50,7 @@ static void set_errors(json_t *record, const struct change *c)
 }
 
 /* Sends a record of outputs that differ, with the largest error of both builds if there is an oracle. */
-static void send_change(void *user, const struct change *c)
+static void send_change(void *user, const struct output_change *c)
 {
     const struct results *results = user;
     const struct conf_result *r = &c->head;
@@ -81,13 +82,14 @@ static void send_fault(void *user, const struct conf_result *base,
     const struct results *results = user;
     if (base->status == head->status)
         return;
-    worker_send(checks_record(&results->checks, base_of(results->at_subject), base));
-    worker_send(checks_record(&results->checks, results->at_subject, head));
+    worker_send(checks_record(&results->checks, base_of(results->current), base));
+    worker_send(checks_record(&results->checks, results->current, head));
 }
 
-static bool has_kernel(const struct results *results, size_t subject, enum posenc_kernel kernel)
+static bool has_kernel(const struct results *results, size_t index, enum posenc_kernel kernel)
 {
-    const struct posenc_backend *backend = results->subjects[subject].implementation.backend;
+    const struct posenc_backend *backend =
+        results->implementations[index].implementation.backend;
     return backend && posenc_backend_provides(backend, kernel);
 }
 
@@ -95,28 +97,30 @@ static bool has_kernel(const struct results *results, size_t subject, enum posen
 static void send_own_check(const struct results *results, enum posenc_kernel kernel,
                            enum posenc_dtype dtype, const char *name, bool is_supported)
 {
-    struct conf_result r = { .kernel = kernel,
-                             .suite = "all",
-                             .backend =
-                                 results->subjects[results->at_subject].implementation.backend,
-                             .status = is_supported ? CONF_PASS : CONF_UNSUPPORTED };
+    struct conf_result r = {
+        .kernel = kernel,
+        .suite = "all",
+        .backend = results->implementations[results->current].implementation.backend,
+        .status = is_supported ? CONF_PASS : CONF_UNSUPPORTED
+    };
     snprintf(r.id, sizeof r.id, "%s/%s/%s", posenc_kernel_name(kernel), dtype_names[dtype],
              name);
-    worker_send(checks_record(&results->checks, results->at_subject, &r));
+    worker_send(checks_record(&results->checks, results->current, &r));
 }
 
-/* Compares outputs of a subject with those of base. Base is compared with itself first, so that a problem that crashes
- * it is attributed to base. Then sends checks that the subject supports the kernel and its types, and did not crash. */
-static void compare_outputs(void *user, size_t subject, enum posenc_kernel kernel)
+/* Compares outputs of an implementation with those of base. Base is compared with itself first, so that a problem that
+ * crashes it is attributed to base. Then sends checks that the implementation supports the kernel and its types, and
+ * did not crash. */
+static void compare_outputs(void *user, size_t index, enum posenc_kernel kernel)
 {
     struct results *results = user;
-    const size_t base = base_of(subject);
+    const size_t base = base_of(index);
     const bool base_has = has_kernel(results, base, kernel),
-               subject_has = has_kernel(results, subject, kernel);
+               head_has = has_kernel(results, index, kernel);
     const struct changes_request request = {
         .options = &(struct conf_options){ .vectors = results->options.vectors },
-        .base = &results->subjects[base].implementation,
-        .head = &results->subjects[subject].implementation,
+        .base = &results->implementations[base].implementation,
+        .head = &results->implementations[index].implementation,
         .extra = results->extra,
         .n_extra = results->n_extra,
         .on_change = send_change,
@@ -124,19 +128,19 @@ static void compare_outputs(void *user, size_t subject, enum posenc_kernel kerne
         .user = results
     };
     const struct posenc_backend *backend = request.head->backend;
-    struct changes_seen seen = { 0 };
-    results->at_subject = subject;
-    if (!base_has && !subject_has)
+    struct change_counts seen = { 0 };
+    results->current = index;
+    if (!base_has && !head_has)
         return;
-    if (base_has && subject_has)
+    if (base_has && head_has)
         seen = changes_find(&request, kernel);
     for (int dtype = 0; dtype < N_DTYPES; dtype++)
         if (!results->run->session.selected.any_dtype ||
             results->run->session.selected.dtypes[dtype])
             send_own_check(results, kernel, (enum posenc_dtype)dtype, "supported",
-                           subject_has && (dtype == POSENC_DTYPE_F32 || backend->f16_bf16));
+                           head_has && (dtype == POSENC_DTYPE_F32 || backend->f16_bf16));
     send_own_check(results, kernel, POSENC_DTYPE_F32, "ended", true);
-    if (subject != base)
+    if (index != base)
         worker_send(json_pack("{s:s,s:s,s:s,s:s,s:I,s:I,s:I}", "t", "agreement", "kernel",
                               posenc_kernel_name(kernel), "backend", backend->name, "family",
                               backend->family, "problems", (json_int_t)seen.problems, "values",
@@ -218,14 +222,14 @@ static bool list_timed(struct results *results)
     return results->extra != NULL;
 }
 
-static void list_subjects(struct results *results)
+static void list_implementations(struct results *results)
 {
     const struct pair_run *run = results->run;
     for (size_t i = 0; i < run->n_cases; i++)
         results->options.kernels[run->cases[i].problem.kernel] = true;
     for (size_t i = 0; i < run->n_backends; i++) {
         const struct pair_backend *backend = &run->backends[i];
-        struct checks_subject *base = &results->subjects[2 * i], *head = base + 1;
+        struct checks_implementation *base = &results->implementations[2 * i], *head = base + 1;
         base->build = "base";
         head->build = "head";
         if (backend->base)
@@ -242,7 +246,7 @@ static bool wants_check(const void *asked, const struct posenc_backend *backend,
     return selection_has_dtype(&results->run->session.selected, id);
 }
 
-int pair_results(struct pair_run *run)
+int pair_compare_results(struct pair_run *run)
 {
     struct session *session = &run->session;
     struct results *results = calloc(1, sizeof *results);
@@ -253,8 +257,8 @@ int pair_results(struct pair_run *run)
                                               .vectors = &session->vectors,
                                               .wants = wants_check,
                                               .wants_user = results };
-    results->checks = (struct checks){ .subjects = results->subjects,
-                                       .n_subjects = 2 * run->n_backends,
+    results->checks = (struct checks){ .implementations = results->implementations,
+                                       .n_implementations = 2 * run->n_backends,
                                        .options = &results->options,
                                        .rerun = "",
                                        .limit_s = (double)NAN,
@@ -265,7 +269,7 @@ int pair_results(struct pair_run *run)
     results->failures = json_object();
     const bool listed = results->failures && list_timed(results);
     if (listed) {
-        list_subjects(results);
+        list_implementations(results);
         checks_run(&results->checks);
     }
     json_decref(results->failures);

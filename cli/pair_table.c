@@ -88,7 +88,7 @@ static int print_pair(const json_t *records, FILE *out)
     return ferror(out) ? -1 : 0;
 }
 
-const struct format pair_formats[] = {
+const struct output_format pair_formats[] = {
     { "console", "txt", BY_ALL, false, "a table for a terminal", "*posenc*", NULL, print_pair },
     { "jsonl", "jsonl", BY_ALL, true, "records, one JSON object a line",
       "{\"t\":\"header\",\"schema\":\"posenc.results/*", NULL, write_jsonl },

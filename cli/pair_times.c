@@ -20,8 +20,8 @@ static json_t *record_of(const char *kind, const struct pair_row *row)
     const struct bench_case *c = row->bench_case;
     const struct implementation *one =
         row->backend->head ? row->backend->head : row->backend->base;
-    return emit_result(kind, c->problem.kernel, c->problem.dtype, numerics_name(&c->problem),
-                       c->id, one->backend);
+    return emit_result(kind, c->problem.kernel, c->problem.dtype,
+                       problem_numerics_name(&c->problem), c->id, one->backend);
 }
 
 /* Returns the offsets, in the file of a build, of the kernel and of its public function if it is in the same file. */
@@ -47,15 +47,15 @@ static json_t *entries_of(const struct implementation *implementation,
 json_t *pair_record_planned(const struct pair_row *row, bool with_entries)
 {
     static const char *const builds[] = {
-        [OWNED_BY_BOTH] = "both", [OWNED_BY_HEAD] = "head", [OWNED_BY_BASE] = "base"
+        [PROVIDED_BY_BOTH] = "both", [PROVIDED_BY_HEAD] = "head", [PROVIDED_BY_BASE] = "base"
     };
     const struct bench_case *c = row->bench_case;
     json_t *record = record_of("planned", row);
     json_object_set_new(record, "footprint",
                         json_pack("{s:s?,s:I}", "name", c->level, "bytes",
                                   (json_int_t)problem_working_set(&c->problem)));
-    json_object_set_new(record, "builds", json_string(builds[row->owner]));
-    if (with_entries && row->owner == OWNED_BY_BOTH)
+    json_object_set_new(record, "builds", json_string(builds[row->providers]));
+    if (with_entries && row->providers == PROVIDED_BY_BOTH)
         json_object_set_new(record, "entries",
                             json_pack("{s:o,s:o}", "base",
                                       entries_of(row->backend->base, c->problem.kernel), "head",
@@ -112,7 +112,7 @@ struct row_group {
     size_t n;
 };
 
-/* Streams the current call, so that a crash can be attributed. It is not kept in the list of records. */
+/* Writes the current call at once, so that a crash can be attributed to it. The list of records omits it. */
 static void write_running(void *user, size_t pair, enum pair_side role)
 {
     const struct row_group *group = user;
@@ -203,14 +203,15 @@ static int time_displaced(struct pair_run *run, unsigned bytes)
     return status;
 }
 
-int pair_times(struct pair_run *run)
+int pair_time_rows(struct pair_run *run)
 {
     return time_displaced(run, (unsigned)(rng_u64(run->seed, 0) % DISPLACED_BYTES / 16 * 16));
 }
 
 /* ---- Instructions ---- */
 
-/* Returns true if rows differ in their shape alone: instructions are counted on fixed shapes. */
+/* Returns true if two rows differ at most in their shape. Both have one count, as instructions are counted on fixed
+ * shapes. */
 static bool have_same_count(const struct pair_row *a, const struct pair_row *b)
 {
     const struct problem *p = &a->bench_case->problem, *q = &b->bench_case->problem;
@@ -242,7 +243,7 @@ static void count_row(struct pair_run *run, const struct pair_row *row)
     }
 }
 
-void pair_counts(struct pair_run *run)
+void pair_count_instructions(struct pair_run *run)
 {
     const double deadline = deadline_of(run->session.cli, COUNTS_S);
     size_t n = 0;

@@ -137,7 +137,7 @@ static void load_in_worker(struct plugin *plugin)
 static int32_t loaded_lanes;
 static int32_t get_loaded_lanes(void) { return loaded_lanes; }
 
-/* Sets the members that come from the facts, and not from the loaded plug-in. */
+/* Sets the members of the stub that come from the facts, not from the loaded plug-in. */
 static void set_texts(struct plugin *plugin)
 {
     struct posenc_backend *b = &plugin->stub;
@@ -322,7 +322,7 @@ void plugins_load_family(const struct posenc_backend *backend)
     for (size_t i = 0; (other = posenc_backend_at(i)) != NULL; i++)
         if (other != backend && strcmp(other->family, backend->family) == 0)
             plugins_load(other);
-    plugins_load(backend); /* last: get_loaded_lanes() is its width */
+    plugins_load(backend); /* last, as get_loaded_lanes() is its width */
 }
 
 void plugins_load_all(void)

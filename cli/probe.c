@@ -2,8 +2,8 @@
  * posenc bench --probe: measures the noise of timings on this machine, for posenc doctor.
  *
  * One kernel, a rotation, is timed in A/A comparisons: in cache and in DRAM, pinned to a CPU and not, in small and huge
- * pages, and beside a busy thread. Conditions that are compared alternate every fraction of a second, so that drift of
- * the machine affects both.
+ * pages, and while another CPU is busy. Two conditions that are compared alternate several times a second, so that
+ * drift of the machine affects both.
  */
 #define _GNU_SOURCE
 #include "probe.h"
@@ -27,7 +27,7 @@
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)
 
-enum level { LEVEL_CACHE, LEVEL_DRAM, N_LEVELS };
+enum memory_level { LEVEL_CACHE, LEVEL_DRAM, N_LEVELS };
 static const char *const level_name[N_LEVELS] = { "cache", "DRAM" };
 
 /* ---- The probe ---- */
@@ -35,7 +35,7 @@ static const char *const level_name[N_LEVELS] = { "cache", "DRAM" };
 enum { ROUNDS = 40000, FREQUENCIES = 4096 };
 
 /* Rounds of three samples of the same rotation: logarithms of ratios for threshold_summarise(), and seconds. */
-struct rounds {
+struct probe_rounds {
     size_t n;
     double head[ROUNDS], control[ROUNDS], seconds[ROUNDS];
 };
@@ -47,14 +47,14 @@ struct probe {
     double start_s, total_s;
     uint64_t n_draws;       /* random numbers used so far */
     size_t bytes[N_LEVELS]; /* 0: too little memory */
-    struct rotation rotation[N_LEVELS];
-    struct rounds pinned[N_LEVELS], unpinned[N_LEVELS];
+    struct probe_rotation rotation[N_LEVELS];
+    struct probe_rounds pinned[N_LEVELS], unpinned[N_LEVELS];
     size_t n_ghz;
     double ghz[FREQUENCIES];
     json_t *measured;
 };
 
-/* Seconds of each part. A quick run takes a fifth of them, except of the first. */
+/* Duration of each part in seconds. A quick run takes a fifth of it, except for the first part. */
 static const double START_S = 0.6, GAPS_S = 1.0, NOISE_S = 8.0, PAGES_S = 0.8, BESIDE_S = 0.8;
 
 static double share_of(const struct probe *probe, double seconds)
@@ -89,7 +89,8 @@ static void set_number(json_t *record, const char *name, double value)
 /* ---- A/A comparisons ---- */
 
 /* Times three samples of the rotation in a random order. */
-static void time_round(struct probe *probe, const struct rotation *r, struct rounds *rounds)
+static void time_round(struct probe *probe, const struct probe_rotation *r,
+                       struct probe_rounds *rounds)
 {
     enum { ITSELF, COPY, AGAIN, COPIES, ORDERS = 6 };
     static const int orders[ORDERS][COPIES] = { { 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, 2 },
@@ -97,7 +98,7 @@ static void time_round(struct probe *probe, const struct rotation *r, struct rou
     const int *order = orders[rng_u64(1, probe->n_draws++) % ORDERS];
     double seconds[COPIES];
     for (int i = 0; i < COPIES; i++)
-        seconds[order[i]] = rotation_sample(r);
+        seconds[order[i]] = probe_rotation_time(r);
     if (rounds->n == ROUNDS)
         return;
     rounds->seconds[rounds->n] = seconds[ITSELF];
@@ -106,11 +107,11 @@ static void time_round(struct probe *probe, const struct rotation *r, struct rou
 }
 
 /* Times rounds for a fraction of a second: at least THRESHOLD_ROUNDS, unless they take too long. */
-static void time_rounds(struct probe *probe, enum level level, bool pinned)
+static void time_rounds(struct probe *probe, enum memory_level level, bool pinned)
 {
     static const double turn_s[N_LEVELS] = { 0.08, 0.25 };
-    const struct rotation *r = &probe->rotation[level];
-    struct rounds *rounds = pinned ? &probe->pinned[level] : &probe->unpinned[level];
+    const struct probe_rotation *r = &probe->rotation[level];
+    struct probe_rounds *rounds = pinned ? &probe->pinned[level] : &probe->unpinned[level];
     if (pinned && probe->cpu >= 0)
         probe_pin_thread(pthread_self(), probe->cpu);
     else
@@ -118,7 +119,7 @@ static void time_rounds(struct probe *probe, enum level level, bool pinned)
     if (pinned && probe->n_ghz < FREQUENCIES)
         probe->ghz[probe->n_ghz++] =
             fmax(probe_ghz(30e-6), fmax(probe_ghz(30e-6), probe_ghz(30e-6)));
-    rotation_call(r); /* warms the cache of that CPU */
+    probe_rotation_call(r); /* warms the cache of that CPU */
     const double begin = clock_now();
     double spent = 0.0;
     for (int i = 0;
@@ -136,7 +137,7 @@ static void measure_noise(struct probe *probe)
     const bool unpinned = probe->cpu >= 0 && record_value(env, "cpus.allowed", 1.0) > 1.0;
     bool stopped = false;
     for (double end = clock_now() + share_of(probe, NOISE_S); !stopped && clock_now() < end;)
-        for (enum level level = LEVEL_CACHE; !stopped && level < N_LEVELS; level++) {
+        for (enum memory_level level = LEVEL_CACHE; !stopped && level < N_LEVELS; level++) {
             if (probe->bytes[level] == 0)
                 continue;
             time_rounds(probe, level, true);
@@ -146,15 +147,16 @@ static void measure_noise(struct probe *probe)
         }
 }
 
-static struct threshold_summary summarise(const struct rounds *rounds)
+static struct threshold_summary summarise(const struct probe_rounds *rounds)
 {
     return threshold_summarise(rounds->head, rounds->control, rounds->n);
 }
 
-static void add_threshold(const struct probe *probe, json_t *list, enum level level,
+static void add_threshold(const struct probe *probe, json_t *list, enum memory_level level,
                           bool pinned)
 {
-    const struct rounds *rounds = pinned ? &probe->pinned[level] : &probe->unpinned[level];
+    const struct probe_rounds *rounds =
+        pinned ? &probe->pinned[level] : &probe->unpinned[level];
     const struct threshold_summary threshold = summarise(rounds);
     if (rounds->n == 0)
         return;
@@ -173,7 +175,7 @@ static void add_threshold(const struct probe *probe, json_t *list, enum level le
 static json_t *thresholds_record(const struct probe *probe)
 {
     json_t *list = json_array();
-    for (enum level level = LEVEL_CACHE; level < N_LEVELS; level++) {
+    for (enum memory_level level = LEVEL_CACHE; level < N_LEVELS; level++) {
         add_threshold(probe, list, level, true);
         add_threshold(probe, list, level, false);
     }
@@ -184,7 +186,7 @@ static json_t *thresholds_record(const struct probe *probe)
 
 /* Thread on another CPU that calls its own rotation while `is_active` is set. */
 struct busy_thread {
-    const struct rotation *rotation;
+    const struct probe_rotation *rotation;
     atomic_bool is_active, must_end;
 };
 
@@ -193,7 +195,7 @@ static void *run_busy_thread(void *user)
     struct busy_thread *n = user;
     while (!atomic_load(&n->must_end)) {
         if (atomic_load(&n->is_active))
-            rotation_call(n->rotation);
+            probe_rotation_call(n->rotation);
         else
             sched_yield();
     }
@@ -202,7 +204,7 @@ static void *run_busy_thread(void *user)
 
 /* Condition of a timing: a rotation, and a busy thread or NULL. */
 struct condition {
-    const struct rotation *rotation;
+    const struct probe_rotation *rotation;
     struct busy_thread *busy;
 };
 
@@ -214,9 +216,9 @@ static double time_condition(const struct condition *condition, double seconds)
     size_t n = 0;
     if (condition->busy)
         atomic_store(&condition->busy->is_active, true);
-    rotation_call(condition->rotation);
+    probe_rotation_call(condition->rotation);
     while (n < LEAST || (n < MOST && clock_now() < end))
-        sample[n++] = rotation_sample(condition->rotation);
+        sample[n++] = probe_rotation_time(condition->rotation);
     if (condition->busy)
         atomic_store(&condition->busy->is_active, false);
     return stats_median(sample, n);
@@ -245,30 +247,31 @@ static json_t *pages_record(const struct probe *probe)
 {
     const size_t bytes = probe->bytes[LEVEL_DRAM];
     json_t *pages = json_object();
-    struct rotation small, huge;
-    if (bytes == 0 || !rotation_make(&small, bytes, PAGES_SMALL))
+    struct probe_rotation small, huge;
+    if (bytes == 0 || !probe_rotation_create(&small, bytes, PAGES_SMALL))
         return pages;
-    if (rotation_make(&huge, bytes, PAGES_HUGE)) {
+    if (probe_rotation_create(&huge, bytes, PAGES_HUGE)) {
         set_number(pages, "small_over_huge",
                    slowdown(probe, (struct condition){ &small, NULL },
                             (struct condition){ &huge, NULL }, share_of(probe, PAGES_S),
                             "small pages and huge ones"));
-        rotation_free(&huge);
+        probe_rotation_destroy(&huge);
     }
-    rotation_free(&small);
+    probe_rotation_destroy(&small);
     return pages;
 }
 
-/* Returns the slowdown of a call beside a busy thread on `cpu`; NaN: unknown. */
-static double slowdown_beside(const struct probe *probe, enum level level, int cpu)
+/* Returns the slowdown of a call while a thread on `cpu` is busy; NaN: unknown. */
+static double slowdown_with_busy_cpu(const struct probe *probe, enum memory_level level,
+                                     int cpu)
 {
-    const struct rotation *mine = &probe->rotation[level];
-    struct rotation other_rotation;
+    const struct probe_rotation *mine = &probe->rotation[level];
+    struct probe_rotation other_rotation;
     struct busy_thread thread_beside = { .rotation = &other_rotation };
     pthread_t thread;
     double times = (double)NAN;
     if (probe->bytes[level] == 0 ||
-        !rotation_make(&other_rotation, probe->bytes[level], PAGES_OF_SYSTEM))
+        !probe_rotation_create(&other_rotation, probe->bytes[level], PAGES_OF_SYSTEM))
         return times;
     if (pthread_create(&thread, NULL, run_busy_thread, &thread_beside) == 0) {
         if (probe_pin_thread(thread, cpu))
@@ -278,7 +281,7 @@ static double slowdown_beside(const struct probe *probe, enum level level, int c
         atomic_store(&thread_beside.must_end, true);
         pthread_join(thread, NULL);
     }
-    rotation_free(&other_rotation);
+    probe_rotation_destroy(&other_rotation);
     return times;
 }
 
@@ -295,15 +298,15 @@ static int find_other_cpu(const struct probe *probe, bool same_core)
     return -1;
 }
 
-static json_t *beside_record(const struct probe *probe)
+static json_t *busy_cpus_record(const struct probe *probe)
 {
     json_t *list = json_array();
     for (int same_core = 1; same_core >= 0; same_core--) {
         const int cpu = find_other_cpu(probe, same_core);
         if (cpu < 0)
             continue;
-        const double cache = slowdown_beside(probe, LEVEL_CACHE, cpu),
-                     dram = slowdown_beside(probe, LEVEL_DRAM, cpu);
+        const double cache = slowdown_with_busy_cpu(probe, LEVEL_CACHE, cpu),
+                     dram = slowdown_with_busy_cpu(probe, LEVEL_DRAM, cpu);
         if (isnan(cache) && isnan(dram))
             continue;
         json_t *one = json_pack("{s:i,s:b}", "cpu", cpu, "sibling", same_core);
@@ -328,7 +331,8 @@ static void choose_bytes(struct probe *probe)
     probe->bytes[LEVEL_DRAM] = dram <= machine_memory_bytes() / 16 ? dram : 0;
     for (int level = 0; level < N_LEVELS; level++)
         if (probe->bytes[level] > 0 &&
-            !rotation_make(&probe->rotation[level], probe->bytes[level], PAGES_OF_SYSTEM))
+            !probe_rotation_create(&probe->rotation[level], probe->bytes[level],
+                                   PAGES_OF_SYSTEM))
             probe->bytes[level] = 0;
 }
 
@@ -351,7 +355,7 @@ static json_t *measure(struct probe *probe)
            *gaps = probe_gaps(share_of(probe, GAPS_S), is_gap_test_stopped, probe);
     measure_noise(probe);
     probe_pin_thread(pthread_self(), probe->cpu);
-    json_t *pages = pages_record(probe), *busy = beside_record(probe);
+    json_t *pages = pages_record(probe), *busy = busy_cpus_record(probe);
     add_frequency(probe, frequency);
     return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "floors", thresholds_record(probe),
                      "clock", clock, "frequency", frequency, "gaps", gaps, "denormals",
@@ -381,7 +385,7 @@ static json_t *probe_record(const struct probe *probe, json_t *usage)
 static void close_probe(struct probe *probe)
 {
     for (int level = 0; level < N_LEVELS; level++)
-        rotation_free(&probe->rotation[level]);
+        probe_rotation_destroy(&probe->rotation[level]);
     probe_restore_affinity();
     json_decref(probe->measured);
     free(probe);

@@ -24,7 +24,7 @@ void probe_save_affinity(void);
 void probe_restore_affinity(void);
 
 /* Kernel that is timed: a rotation in place by the angle 0, which never changes its data. */
-struct rotation {
+struct probe_rotation {
     struct posenc_rope_args args;
     void *mapped;
     size_t mapped_bytes;
@@ -32,13 +32,13 @@ struct rotation {
 };
 enum page_kind { PAGES_OF_SYSTEM, PAGES_SMALL, PAGES_HUGE };
 
-/* Allocates a rotation over that many bytes. Returns false, and frees everything, without memory, such pages or a
- * backend. */
-bool rotation_make(struct rotation *rotation, size_t bytes, enum page_kind pages);
-void rotation_free(struct rotation *rotation);
-void rotation_call(const struct rotation *rotation);
+/* Allocates a rotation over that many bytes. Returns false and frees everything if memory, such pages or a backend are
+ * missing. */
+bool probe_rotation_create(struct probe_rotation *rotation, size_t bytes, enum page_kind pages);
+void probe_rotation_destroy(struct probe_rotation *rotation);
+void probe_rotation_call(const struct probe_rotation *rotation);
 /* Returns the seconds of one call, the mean over a sample. */
-double rotation_sample(const struct rotation *rotation);
+double probe_rotation_time(const struct probe_rotation *rotation);
 
 /* Measures the CPU frequency for about so many seconds. Returns GHz, or 0 if it cannot be measured. */
 double probe_ghz(double seconds);

@@ -77,46 +77,46 @@ static bool choose_pages(void *first, size_t bytes, enum page_kind pages)
 #endif
 }
 
-void rotation_call(const struct rotation *r)
+void probe_rotation_call(const struct probe_rotation *r)
 {
     const enum posenc_status status = posenc_rope_half(NULL, &r->args, NULL);
-    (void)status; /* rotation_make() checked it */
+    (void)status; /* probe_rotation_create() checked it */
 }
 
-double rotation_sample(const struct rotation *r)
+double probe_rotation_time(const struct probe_rotation *r)
 {
     const double begin = clock_now();
     for (int64_t i = 0; i < r->calls; i++)
-        rotation_call(r);
+        probe_rotation_call(r);
     return (clock_now() - begin) / (double)r->calls;
 }
 
-static void calibrate(struct rotation *r)
+static void calibrate(struct probe_rotation *r)
 {
     const double least = clock_least_sample();
-    double took = rotation_sample(r);
+    double took = probe_rotation_time(r);
     while (took * (double)r->calls < least) {
         r->calls *= 2;
-        took = rotation_sample(r);
+        took = probe_rotation_time(r);
     }
     r->calls = (int64_t)fmax(ceil(least / took), 1.0);
 }
 
-void rotation_free(struct rotation *r)
+void probe_rotation_destroy(struct probe_rotation *r)
 {
     if (r->mapped)
         munmap(r->mapped, r->mapped_bytes);
-    *r = (struct rotation){ .calls = 0 };
+    *r = (struct probe_rotation){ .calls = 0 };
 }
 
-bool rotation_make(struct rotation *r, size_t bytes, enum page_kind pages)
+bool probe_rotation_create(struct probe_rotation *r, size_t bytes, enum page_kind pages)
 {
     enum { HEADS = 32, DIM = 128, PAGE = 4096, LINES = 39 * 64 };
     static const size_t HUGE_PAGE = (size_t)2 << 20;
     const int64_t tokens = (int64_t)(bytes / (HEADS * DIM * sizeof(float)));
     const size_t angles = (size_t)tokens * (DIM / 2), tables = 2 * angles * sizeof(float),
                  data = (tables + PAGE - 1) / PAGE * PAGE + LINES, all = data + bytes;
-    *r = (struct rotation){ .args = posenc_rope_args_init(), .calls = 1 };
+    *r = (struct probe_rotation){ .args = posenc_rope_args_init(), .calls = 1 };
     r->mapped_bytes = all + HUGE_PAGE;
     r->mapped =
         mmap(NULL, r->mapped_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -140,7 +140,7 @@ bool rotation_make(struct rotation *r, size_t bytes, enum page_kind pages)
     r->args.cos = posenc_const_tensor_2d(POSENC_DTYPE_F32, cosines, tokens, DIM / 2);
     r->args.sin = posenc_const_tensor_2d(POSENC_DTYPE_F32, sines, tokens, DIM / 2);
     if (!chosen || posenc_rope_half(NULL, &r->args, NULL) != POSENC_OK) {
-        rotation_free(r);
+        probe_rotation_destroy(r);
         return false;
     }
     calibrate(r);

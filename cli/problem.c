@@ -38,7 +38,7 @@ int problem_read_option(const struct cli *cli, struct problem_line *line, struct
         return cli_reject(cli, "--problem", NULL, "%s", error);
     if (problem_check_cost(cli, &line->problem, strcmp(cli->command, "bench") != 0) != EXIT_OK)
         return EXIT_USAGE;
-    enum posenc_status status = call_create(&call, &line->problem, &memory_default);
+    enum posenc_status status = call_create(&call, &line->problem, &tensor_allocator_default);
     if (status != POSENC_OK)
         return cli_reject_status(cli, "--problem", status, &call.error);
     bool empty = call.outputs[0].rows < 1 || call.outputs[0].width < 1;
@@ -49,7 +49,7 @@ int problem_read_option(const struct cli *cli, struct problem_line *line, struct
 void problem_id(const struct problem *problem, const char *name, char *id, size_t size)
 {
     snprintf(id, size, "%s/%s/%s/%s", posenc_kernel_name(problem->kernel),
-             dtype_names[problem->dtype], numerics_name(problem), name);
+             dtype_names[problem->dtype], problem_numerics_name(problem), name);
 }
 
 /* ---- Calls of models ---- */

@@ -159,7 +159,7 @@ void session_select_plugin_kernels(struct session *session)
 
 bool session_wants_case(struct session *session, const char *id)
 {
-    const struct list *globs = &session->cli->cases;
+    const struct option_values *globs = &session->cli->cases;
     bool wanted = globs->n == 0;
     for (size_t i = 0; i < globs->n; i++) {
         bool matches = fnmatch(globs->item[i], id, 0) == 0;

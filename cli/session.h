@@ -20,7 +20,7 @@ struct session {
     struct cli *cli;
     struct selection selected;
     struct outputs outputs;
-    const struct format *formats; /* formats of --out; NULL: record_formats */
+    const struct output_format *formats; /* formats of --out; NULL: record_formats */
     struct records records;
     struct shard shard;       /* share of the cases, from --shard */
     bool in_other_shard;      /* a selected case is in another share */
@@ -31,7 +31,7 @@ struct session {
     struct model *models;
     struct noise_counters at_start;        /* counters at the begin of the session */
     struct noise_counters at_timing_start; /* and of its timings */
-    json_t *noise;                         /* during the timings, once they ended; or NULL */
+    json_t *noise;                         /* during the timings; NULL until they end */
     json_t *compare;        /* for the header: the builds of posenc pair; or NULL */
     bool matched[LIST_MAX]; /* patterns of --case that matched an id */
 };
@@ -41,8 +41,8 @@ struct session {
  * library's backends. Returns EXIT_OK, or EXIT_USAGE after a message. */
 int session_begin(struct session *session, struct cli *cli, unsigned command, bool with_vectors,
                   bool plugins_alone);
-/* Does the second half of that, for a caller that resolved the names itself. After EXIT_USAGE the caller calls
- * session_abort(). */
+/* Opens the outputs and writes the first records, for a caller that resolved the names itself. After EXIT_USAGE the
+ * caller calls session_abort(). */
 int session_open(struct session *session, unsigned command, bool with_vectors);
 
 /* Replaces the models by those of these names. Returns EXIT_OK, or EXIT_USAGE after a message. */

@@ -217,7 +217,7 @@ static int compute_values(struct cli *cli, struct model_problem *input,
         table_set_seq_len(cli, largest_position(problem, table), &problem->freqs);
     if (problem_check_cost(cli, problem, false) != EXIT_OK)
         return EXIT_USAGE;
-    enum posenc_status status = call_create(&call, problem, &memory_default);
+    enum posenc_status status = call_create(&call, problem, &tensor_allocator_default);
     if (status != POSENC_OK)
         return cli_reject_status(cli, "--problem", status, &call.error);
     if (call.outputs[0].rows < 1 || call.outputs[0].width < 1) {
@@ -235,7 +235,7 @@ static int compute_values(struct cli *cli, struct model_problem *input,
 
 /* ---- Formats ---- */
 
-const struct format table_formats[] = {
+const struct output_format table_formats[] = {
     { "csv", "csv", BY_ALL, false, "a line a row, under a line of names", "[cpr]*,*", NULL,
       NULL },
     { "npy", "npy", BY_ALL, false, "one array, no bf16", "?NUMPY*", NULL, NULL },

@@ -23,7 +23,7 @@ struct number_table {
     void *array[2];
 };
 
-extern const struct format table_formats[]; /* ends with a NULL name */
+extern const struct output_format table_formats[]; /* ends with a NULL name */
 
 /* Stores the positions of --positions or --grid, and sets the number of tokens of the problem. Returns EXIT_OK, or
  * EXIT_USAGE after a message. */

@@ -16,9 +16,9 @@ enum { DEFAULT_TOKENS = 16, PIECE_BYTES = 80, MOST_ROWS = 1 << 29 };
 static const int64_t position_max = 2147483647;
 static const double time_max = 2147483520.0; /* the last f32 below 2^31 */
 
-/* ---- Lists: pieces between commas, each one number or a range A..B, of times A..B:STEP ---- */
+/* ---- Lists: numbers and ranges A..B between commas; ranges of times are A..B:STEP ---- */
 
-struct range {
+struct number_range {
     double from, to, step;
 };
 
@@ -35,7 +35,7 @@ static bool read_position(const char *text, bool is_time, double *position)
 
 /* Parses the piece at *at, and advances *at to the next piece or NULL. */
 static bool read_piece(const char **at, bool is_time, char text[PIECE_BYTES],
-                       struct range *range)
+                       struct number_range *range)
 {
     const size_t length = strcspn(*at, ",");
     char piece[PIECE_BYTES];
@@ -56,7 +56,7 @@ static bool read_piece(const char **at, bool is_time, char text[PIECE_BYTES],
 }
 
 /* Returns the number of rows of a range. B is included even if (B - A) / STEP is slightly below an integer. */
-static int64_t range_rows(const struct range *range)
+static int64_t range_rows(const struct number_range *range)
 {
     return (int64_t)floor(fmin((range->to - range->from) / range->step, 0x1p53) + 1e-6) + 1;
 }
@@ -65,7 +65,7 @@ static int64_t range_rows(const struct range *range)
 static int64_t expand_list(const char *list, bool is_time, struct number_table *table,
                            char bad[PIECE_BYTES])
 {
-    struct range range;
+    struct number_range range;
     int64_t n = 0;
     for (const char *at = list; at;) {
         if (!read_piece(&at, is_time, bad, &range))
@@ -145,13 +145,13 @@ static int read_grid(const struct cli *cli, bool column_first, struct grid *grid
     const size_t length = strlen(cli->grid);
     bool is_valid = length > 0 && length < sizeof text && cli->grid[length - 1] != ',';
     snprintf(text, sizeof text, "%s", cli->grid);
-    char *remaining = text, *width = text_cut(&remaining, ','),
-         *next = text_cut(&remaining, ',');
+    char *remaining = text, *width = notation_cut_text(&remaining, ','),
+         *next = notation_cut_text(&remaining, ',');
     *grid = (struct grid){ .column_first = column_first };
     is_valid = is_valid && width && parse_integer(width, 1, position_max, &grid->width);
     if (next && (strcmp(next, "rows") == 0 || strcmp(next, "columns") == 0)) {
         grid->column_first = strcmp(next, "columns") == 0;
-        next = text_cut(&remaining, ',');
+        next = notation_cut_text(&remaining, ',');
     }
     if (next)
         is_valid = is_valid && parse_real(next, &grid->scale) && grid->scale > 0.0;

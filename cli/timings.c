@@ -135,19 +135,20 @@ static void exclude(struct timing_run *run, size_t backend, int kernel, const ch
         snprintf(text, REASON, "wrong: %s", reason);
 }
 
-/* Excludes the current backend from timings of its kernel; if that is not a plug-in, the plug-in that ran last, which
- * may have damaged the process. Returns false if there is none, or it is excluded already. */
-static bool exclude_culprit(struct timing_run *run, const struct worker_end *end)
+/* Excludes the current backend from timings of its kernel. If it is no plug-in and one ran before, excludes that
+ * plug-in instead, as it may have damaged the process. Returns false if there is no such backend, or if it is excluded
+ * already. */
+static bool exclude_crashed(struct timing_run *run, const struct worker_end *end)
 {
     const struct timings *timings = run->timings;
     const size_t last = end->status->numbers[AT_PLUGIN];
     const enum posenc_kernel kernel = timings->cases[run->job->step].problem.kernel;
-    size_t culprit = end->status->numbers[AT_BACKEND];
-    if (culprit == 0 || culprit > timings->n_backends ||
-        (last > 0 && !plugins_is_stub(timings->backends[culprit - 1])))
-        culprit = last;
-    if (culprit == 0 || culprit > timings->n_backends ||
-        *run->excluded[culprit - 1][kernel] != '\0')
+    size_t crashed = end->status->numbers[AT_BACKEND];
+    if (crashed == 0 || crashed > timings->n_backends ||
+        (last > 0 && !plugins_is_stub(timings->backends[crashed - 1])))
+        crashed = last;
+    if (crashed == 0 || crashed > timings->n_backends ||
+        *run->excluded[crashed - 1][kernel] != '\0')
         return false;
     char reason[REASON - 8];
     snprintf(reason, sizeof reason, "crashed: %.130s %.130s", end->cause,
@@ -155,7 +156,7 @@ static bool exclude_culprit(struct timing_run *run, const struct worker_end *end
     const bool loading = strcmp(end->status->activity, PLUGINS_LOADING) == 0;
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
         if (loading || k == (int)kernel)
-            exclude(run, culprit - 1, k, reason);
+            exclude(run, crashed - 1, k, reason);
     return true;
 }
 
@@ -163,7 +164,7 @@ static size_t handle_early_end(void *user, const struct worker_end *end)
 {
     struct timing_run *run = user;
     const bool ended = end->status->finished || run->failed,
-               excluded_one = exclude_culprit(run, end);
+               excluded_one = exclude_crashed(run, end);
     run->crashed = true;
     progress_clear();
     text_print(stderr, "posenc: the timing process ended %s: %s\n", end->status->activity,

@@ -91,11 +91,11 @@ static double random_share_s(const struct session *session)
     return session->cli->time_limit * at_once / (kernels * (double)session->selected.n);
 }
 
-/* Writes the options that a command needs to rerun a check, beside the id of the case. */
+/* Writes the options that a command needs to rerun a check, in addition to the id of the case. */
 static void write_rerun_options(struct verify *verify)
 {
     const struct cli *cli = verify->session.cli;
-    const struct list *lists[] = { &cli->plugin, &cli->model };
+    const struct option_values *lists[] = { &cli->plugin, &cli->model };
     static const char *const options[] = { "--plugin", "--model" };
     size_t at = 0;
     for (size_t l = 0; l < 2; l++)
@@ -159,7 +159,7 @@ static bool is_selected(struct session *session, const char *id)
     return session_wants_case(session, id) && selection_has_dtype(&session->selected, id);
 }
 
-/* Returns true if this process runs a check. The engine asks before any work for the check. */
+/* Returns true if this process runs a check. The engine calls this before any work for the check. */
 static bool wants_check(const void *asked, const struct posenc_backend *backend, const char *id)
 {
     struct session *session = (struct session *)(uintptr_t)asked;
@@ -267,12 +267,13 @@ static void run_checks(struct verify *verify, const struct conf_options *options
 {
     struct session *session = &verify->session;
     const int64_t jobs = session->cli->jobs;
-    struct checks_subject subjects[BACKENDS_MAX];
+    struct checks_implementation implementations[BACKENDS_MAX];
     for (size_t i = 0; i < session->selected.n; i++)
-        subjects[i] =
-            (struct checks_subject){ implementation_of(session->selected.backends[i]), NULL };
-    const struct checks checks = { .subjects = subjects,
-                                   .n_subjects = session->selected.n,
+        implementations[i] =
+            (struct checks_implementation){ implementation_of(session->selected.backends[i]),
+                                            NULL };
+    const struct checks checks = { .implementations = implementations,
+                                   .n_implementations = session->selected.n,
                                    .options = options,
                                    .rerun = verify->rerun,
                                    .max_jobs = jobs != INT64_MIN ? (size_t)jobs : 0,

@@ -34,9 +34,9 @@ static double stored_ulps(const struct output *output, float got, double want)
                                      : exact_stored_error(dtype, got, want, 0.0).error;
 }
 
-/* Returns the index in [rows, width] of the value with the largest error: the first whose error is infinite, such as a
- * NaN in the place of a number, if there is one. Errors of rotations are absolute: near zero, the error in ulp is large
- * through cancellation. */
+/* Returns the index in [rows, width] of the value with the largest error. The first infinite error, such as that of a
+ * NaN in place of a number, has precedence. Errors of rotations are absolute here, as cancellation makes errors in ulp
+ * large near zero. */
 static int64_t find_worst(const struct call *call, const struct oracle_answer *answer, int o)
 {
     const struct output *output = &call->outputs[o];
@@ -101,7 +101,7 @@ static void show_backend(struct shown_calls *shown, const struct posenc_backend 
                          const struct problem *problem)
 {
     struct call *call = &shown->calls[shown->n];
-    enum posenc_status status = call_create(call, problem, &memory_default);
+    enum posenc_status status = call_create(call, problem, &tensor_allocator_default);
     if (status == POSENC_OK) {
         worker_enter_kernel(posenc_kernel_name(problem->kernel));
         status = call_run(call, backend);
@@ -234,7 +234,7 @@ static int reject_case(const struct cli *cli, const struct vectors *vectors, con
                       "no case has this id; the nearest is %s (posenc list cases)", nearest);
 }
 
-/* Returns false for a pattern, and for what is longer than any id. No case has such an id. */
+/* Returns false for a pattern, and for a text longer than any id. No case can have such an id. */
 static bool may_be_id(const char *id)
 {
     return strpbrk(id, "*?[\\") == NULL && strlen(id) < sizeof((struct conf_result *)0)->id;

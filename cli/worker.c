@@ -32,8 +32,8 @@ static struct worker_status *own_status;
 static int own_pipe = -1;
 static bool own_finished;
 
-/* Read ends of the pipes from all workers. A new worker closes them: as long as one is open, a write to that pipe does
- * not fail, and its worker does not notice that the parent ended. */
+/* Read ends of the pipes from all workers. A new worker closes them. While one is open, writes to that pipe succeed,
+ * and its worker cannot detect the end of the parent. */
 static int read_ends[MOST_OPEN];
 static size_t n_read_ends;
 
@@ -66,7 +66,7 @@ void worker_set_activity(bool inside, const char *form, ...)
     vsnprintf(own_status->activity, sizeof own_status->activity, form, arguments);
     va_end(arguments);
     own_status->inside = inside;
-    own_status->turn++;
+    own_status->changes++;
 }
 
 void worker_enter_kernel(const char *kernel) { worker_set_activity(true, "in %s", kernel); }
@@ -76,7 +76,7 @@ void worker_leave_kernel(void)
     if (!own_status)
         return;
     own_status->inside = false;
-    own_status->turn++;
+    own_status->changes++;
 }
 
 void worker_set_step(size_t step)
@@ -164,7 +164,7 @@ _Noreturn static void run_worker(const struct worker_job *job, size_t first,
     own_status->step = first;
     own_pipe = pipe_end;
     worker_set_activity(false, "before its first case");
-    guard_note_set(&status->call);
+    guard_set_status(&status->call);
 #ifdef __GLIBC__
     on_exit(handle_early_exit, NULL);
 #endif
@@ -176,8 +176,8 @@ _Noreturn static void run_worker(const struct worker_job *job, size_t first,
 /* Time that a worker has spent on one activity. */
 struct busy_time {
     /* Counters of the status when the activity began; they change with the activity. */
-    unsigned turn;
-    unsigned long call_turn;
+    unsigned changes;
+    unsigned long call_changes;
     double begin_cpu_s;
     double poll_s, poll_cpu_s; /* wall clock and CPU clock at the last poll */
     double slept_s;            /* asleep at all polls for so long */
@@ -288,7 +288,7 @@ static void worker_begin(struct worker *worker, struct worker_job *job, size_t f
     worker->read_end = ends[0];
     worker->filled = 0;
     job->step = first;
-    worker->busy = (struct busy_time){ .turn = 0 };
+    worker->busy = (struct busy_time){ .changes = 0 };
     busy_begin(&worker->busy, job->pid);
 }
 
@@ -309,7 +309,7 @@ static bool is_gone(pid_t pid)
            info.si_pid == pid;
 }
 
-/* Passes on messages, one a line. Other lines come from a plug-in and are dropped, as is a line without an end. */
+/* Forwards messages, one on each line. Drops other lines, which come from a plug-in, and a line without an end. */
 static void receive_lines(struct worker *worker)
 {
     char *begin = worker->line, *end;
@@ -331,10 +331,11 @@ static bool worker_hangs(struct worker *worker, const struct worker_limits *limi
 {
     const struct worker_status *status = worker->status;
     struct busy_time *busy = &worker->busy;
-    const double threads = 1.0 + status->call.beside; /* the clock is that of all of them */
-    if (status->turn != busy->turn || status->call.turn != busy->call_turn) {
-        busy->turn = status->turn;
-        busy->call_turn = status->call.turn;
+    const double threads =
+        1.0 + status->call.other_threads; /* the clock is that of all of them */
+    if (status->changes != busy->changes || status->call.changes != busy->call_changes) {
+        busy->changes = status->changes;
+        busy->call_changes = status->call.changes;
         busy_begin(busy, worker->job->pid);
         return false;
     }
@@ -382,7 +383,7 @@ static int worker_wait(struct worker *worker)
     return status;
 }
 
-/* Kills a worker, also before it has joined its process group. */
+/* Kills a worker, even if it has not joined its process group yet. */
 static void worker_kill(const struct worker *worker)
 {
     kill(-worker->job->pid, SIGKILL);

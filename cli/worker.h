@@ -20,8 +20,8 @@ enum { WORKER_CAUSE = 160, WORKER_ACTIVITY = 160, WORKER_PATH = 4096 };
 
 /* Memory shared by a worker, which writes it, and its parent. A plug-in may overwrite it. */
 struct worker_status {
-    struct guard_note call;
-    volatile unsigned turn;         /* incremented when an activity begins or ends */
+    struct guard_status call;
+    volatile unsigned changes;      /* incremented when an activity begins or ends */
     volatile bool inside;           /* the activity is a call of a plug-in */
     volatile bool finished;         /* all steps before `next` are done */
     volatile size_t step;           /* current step */
@@ -87,7 +87,7 @@ void worker_leave_kernel(void);
 
 /* Runs a command in a worker that keeps standard output, and returns its exit code. If the worker ends early, prints
  * the cause and returns EXIT_CONFORMANCE. Signals that end this process are passed on to the worker. */
-int worker_command(int (*run)(void *user), void *user, const char *name, double limit_s);
+int worker_run_command(int (*run)(void *user), void *user, const char *name, double limit_s);
 /* Exits the program; in the worker of a command, ends the worker and passes the exit code to its parent. */
 _Noreturn void worker_exit(int code);
 

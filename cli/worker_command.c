@@ -71,7 +71,7 @@ static bool pass_signal(void *user)
     return command->n_polls <= GRACE_POLLS;
 }
 
-int worker_command(int (*run)(void *user), void *user, const char *name, double limit_s)
+int worker_run_command(int (*run)(void *user), void *user, const char *name, double limit_s)
 {
     const struct worker_limits limits = worker_limits_of(limit_s, (double)INFINITY);
     struct sigaction before[N_END_SIGNALS], action = { .sa_handler = catch_signal };

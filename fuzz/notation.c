@@ -32,7 +32,7 @@ static void check_round_trip(const struct problem *problem)
 static void run_problem(const struct problem *problem)
 {
     struct call call;
-    if (call_create(&call, problem, &memory_default) != POSENC_OK)
+    if (call_create(&call, problem, &tensor_allocator_default) != POSENC_OK)
         return;
     call_run(&call, posenc_backend_find("libm"));
     call_destroy(&call);

@@ -21,7 +21,7 @@ union prepared_args {
 };
 
 /* Bytes that a tensor occupies, relative to the address of its first element. */
-struct extent {
+struct tensor_extent {
     uintptr_t before, after;
 };
 
@@ -36,7 +36,7 @@ struct posenc_prepared {
         void **out;
         struct posenc_positions *positions;
     } call_members, original_members;
-    struct extent x, out;
+    struct tensor_extent x, out;
     struct span inputs[3];    /* inputs other than x: cos, sin and a weight, or a table */
     struct span all_inputs;   /* the smallest span that contains them */
     uintptr_t alignment_mask; /* bits that must be 0 in the addresses of x and out */
@@ -52,9 +52,10 @@ struct posenc_prepared {
 /* ---- Preparing ---- */
 
 /* Returns the extent of a canonical tensor of rank 4, whose elements have `item` bytes. */
-static struct extent tensor_extent(const int64_t *shape, const int64_t *stride, size_t item)
+static struct tensor_extent tensor_extent(const int64_t *shape, const int64_t *stride,
+                                          size_t item)
 {
-    struct extent extent = { 0, item };
+    struct tensor_extent extent = { 0, item };
     for (int i = 0; i < 4; i++) {
         int64_t bytes = (shape[i] - 1) * stride[i] * (int64_t)item; /* checked: no overflow */
         extent.before += bytes < 0 ? (uintptr_t)-bytes : 0;
@@ -68,7 +69,7 @@ static struct span table_span(const struct posenc_const_tensor *table)
 {
     const int64_t shape[4] = { 1, 1, table->shape[0], table->shape[1] };
     const int64_t stride[4] = { 0, 0, table->stride[0], 1 };
-    struct extent extent = tensor_extent(shape, stride, posenc_dtype_size(table->dtype));
+    struct tensor_extent extent = tensor_extent(shape, stride, posenc_dtype_size(table->dtype));
     uintptr_t first = (uintptr_t)table->data;
     return (struct span){ first - extent.before, first + extent.after };
 }

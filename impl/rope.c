@@ -150,26 +150,41 @@ enum posenc_status posenc_rope_reserve(struct posenc_rope *rope, int64_t n,
 
 /* ---- Rotations ---- */
 
+/* The texts of messages about q, and about k. */
+struct argument_names {
+    struct tensor_names tensor;
+    const char *head_dim, *positions, *backend;
+};
+#define ARGUMENT_NAMES(name)                                                                   \
+    {                                                                                          \
+        TENSOR_NAMES(name), "head_dim of " name " (dim of the spec at least)",                 \
+            "positions (overlap " name ")", "dtype of " name " (this backend takes f32)"       \
+    }
+static const struct argument_names names_q = ARGUMENT_NAMES("q"), names_k = ARGUMENT_NAMES("k");
+
 /* A call of posenc_rope_apply(). */
-struct rotation {
+struct apply_call {
     struct posenc_rope *rope;
     struct posenc_tensor tensors[2]; /* q and k */
-    int n;                           /* how many of them there are */
+    const struct argument_names *names[2];
+    int n; /* number of tensors */
     int64_t batch, tokens;
     struct posenc_positions positions;
 };
 
 /* Adds q or k, unless it is NULL. Both must have the same batches and tokens. */
-static enum posenc_status add_tensor(struct rotation *call, const struct posenc_tensor *tensor,
+static enum posenc_status add_tensor(struct apply_call *call,
+                                     const struct posenc_tensor *tensor,
+                                     const struct argument_names *names,
                                      struct posenc_error *error)
 {
     if (!tensor)
         return POSENC_OK;
     enum posenc_status status =
-        require_range(error, POSENC_ERR_SHAPE, "rank of q or k", tensor->rank, 3, 4);
+        require_range(error, POSENC_ERR_SHAPE, names->tensor.rank, tensor->rank, 3, 4);
     for (int i = 0; i < tensor->rank && !status; i++)
-        status = require_range(error, POSENC_ERR_SHAPE, "dimension of q or k", tensor->shape[i],
-                               0, INT32_MAX);
+        status = require_range(error, POSENC_ERR_SHAPE, names->tensor.size, tensor->shape[i], 0,
+                               INT32_MAX);
     if (status)
         return status;
     const int64_t batch = tensor->rank == 4 ? tensor->shape[0] : 1,
@@ -180,12 +195,13 @@ static enum posenc_status add_tensor(struct rotation *call, const struct posenc_
         status = posenc_require_size(tokens, call->tokens, "tokens of k (those of q)", error);
     call->batch = batch;
     call->tokens = tokens;
+    call->names[call->n] = names;
     call->tensors[call->n++] = *tensor;
     return status;
 }
 
 /* Returns true if there is nothing to rotate. */
-static bool is_empty(const struct rotation *call)
+static bool is_empty(const struct apply_call *call)
 {
     int64_t elements = 0;
     for (int i = 0; i < call->n; i++)
@@ -193,8 +209,33 @@ static bool is_empty(const struct rotation *call)
     return elements == 0 || call->batch == 0 || call->tokens == 0;
 }
 
+/* Fills the error again, with the name of tensor i, after the kernel's checks rejected it with `status`. They name it
+ * `out`. */
+static enum posenc_status name_argument(const struct apply_call *call, int i,
+                                        enum posenc_status status, struct posenc_error *error)
+{
+    const struct argument_names *names = call->names[i];
+    const struct tensor_rule rule = {
+        .names = &names->tensor, .min_rank = 3, .max_rank = 4, .min_last = 1, .any_dtype = true
+    };
+    struct posenc_tensor tensor = call->tensors[i];
+    struct checked_tensor checked;
+    if (posenc_check_output(&tensor, &rule, &checked, error))
+        return status;
+    if (status == POSENC_ERR_ROTARY_DIM)
+        return reject_range(error, status, names->head_dim,
+                            (double)tensor.shape[tensor.rank - 1],
+                            2.0 * (double)call->rope->pairs, (double)INT32_MAX);
+    if (status == POSENC_ERR_OVERLAP)
+        return reject(error, status, names->positions);
+    if (status == POSENC_ERR_DTYPE)
+        return reject_range(error, status, names->backend, (double)tensor.dtype,
+                            POSENC_DTYPE_F32, POSENC_DTYPE_F32);
+    return status;
+}
+
 /* Checks q and k against a table before either is written, and rotates them. */
-static enum posenc_status rotate_by_table(const struct rotation *call,
+static enum posenc_status rotate_by_table(const struct apply_call *call,
                                           const struct posenc_positions *rows,
                                           const struct angle_table *table,
                                           struct posenc_error *error)
@@ -210,13 +251,15 @@ static enum posenc_status rotate_by_table(const struct rotation *call,
     args.cos =
         posenc_const_tensor_2d(POSENC_DTYPE_F32, table->cosines, table->n, call->rope->pairs);
     args.sin = posenc_const_tensor_2d(POSENC_DTYPE_F32, sines, table->n, call->rope->pairs);
-    for (int i = 0; i < call->n && !status; i++) {
+    for (int i = 0; i < call->n; i++) {
         args.out = call->tensors[i];
         status = posenc_setup_rope(
             &backends[i], half ? POSENC_KERNEL_ROPE_HALF : POSENC_KERNEL_ROPE_INTERLEAVED, true,
             &args, &calls[i], &empty[i], error);
+        if (status)
+            return name_argument(call, i, status, error);
     }
-    if (!status && call->n == 2 && !empty[0] && !empty[1] &&
+    if (call->n == 2 && !empty[0] && !empty[1] &&
         !posenc_are_apart(&calls[0].out, &calls[1].out))
         status = reject(error, POSENC_ERR_OVERLAP, "k (overlaps q)");
     for (int i = 0; i < call->n && !status; i++)
@@ -227,7 +270,7 @@ static enum posenc_status rotate_by_table(const struct rotation *call,
 }
 
 /* Rotates by a temporary table with one row for each token. */
-static enum posenc_status rotate_once(const struct rotation *call, struct posenc_error *error)
+static enum posenc_status rotate_once(const struct apply_call *call, struct posenc_error *error)
 {
     const struct posenc_positions *positions = &call->positions;
     const bool shared =
@@ -258,7 +301,7 @@ static enum posenc_status rotate_once(const struct rotation *call, struct posenc
 }
 
 /* Finds the extremes of checked positions that are integers. */
-static void find_extremes(const struct rotation *call, int64_t *least, int64_t *most)
+static void find_extremes(const struct apply_call *call, int64_t *least, int64_t *most)
 {
     const struct posenc_positions *p = &call->positions;
     const int64_t batch = p->stride_batch == 0 ? 1 : call->batch;
@@ -281,7 +324,7 @@ static void find_extremes(const struct rotation *call, int64_t *least, int64_t *
 }
 
 /* Rotates by the cached table if it can hold all positions: whole numbers, the same on all axes. */
-static enum posenc_status rotate(const struct rotation *call, struct posenc_error *error)
+static enum posenc_status rotate(const struct apply_call *call, struct posenc_error *error)
 {
     const struct posenc_positions *p = &call->positions;
     const bool one_axis = p->kind == POSENC_POSITIONS_OFFSET || p->stride_axis == 0 ||
@@ -308,15 +351,15 @@ enum posenc_status posenc_rope_apply(struct posenc_rope *rope,
 {
     static const struct position_range range = { -(int64_t)INT32_MAX, INT32_MAX,
                                                  "position of a token", true };
-    struct rotation call = { .rope = rope };
+    struct apply_call call = { .rope = rope };
     struct span span;
     if (!rope)
         return reject(error, POSENC_ERR_ARGUMENT, "rope (NULL)");
     if (positions)
         call.positions = *positions;
-    enum posenc_status status = add_tensor(&call, q, error);
+    enum posenc_status status = add_tensor(&call, q, &names_q, error);
     if (!status)
-        status = add_tensor(&call, k, error);
+        status = add_tensor(&call, k, &names_k, error);
     if (status || is_empty(&call))
         return status;
     struct posenc_positions dense = call.positions;

@@ -22,14 +22,14 @@ struct word {
 };
 
 /* A line without its comment. */
-struct line {
+struct tuning_line {
     int number, n;                /* its number in the text, and that of its words */
     struct word words[MAX_WORDS]; /* the first n words */
     struct word all;              /* from the first to the last word */
 };
 
 /* Reads the line at *text, and advances *text to the next one. */
-static void next_line(const char **text, struct line *line)
+static void next_line(const char **text, struct tuning_line *line)
 {
     const char *at = *text + strspn(*text, blanks);
     const char *end = at + strcspn(at, "#\n");
@@ -57,7 +57,7 @@ static int shown_length(struct word word) { return (int)(word.length < 40 ? word
 
 /* Writes the reason, which begins with the number of the line, and returns `status`. */
 __attribute__((format(printf, 4, 5))) static enum posenc_status
-reject_line(char *reason, const struct line *line, enum posenc_status status,
+reject_line(char *reason, const struct tuning_line *line, enum posenc_status status,
             const char *format, ...)
 {
     int at = snprintf(reason, REASON_SIZE, "line %d: ", line->number);
@@ -73,8 +73,8 @@ reject_line(char *reason, const struct line *line, enum posenc_status status,
 static const char *const dtypes[] = { "f32", "f16", "bf16" };
 
 /* Reads the dtype and, if the line has one, the limit of bytes. */
-static enum posenc_status read_condition(const struct line *line, struct selection_rule *rule,
-                                         char *reason)
+static enum posenc_status read_condition(const struct tuning_line *line,
+                                         struct selection_rule *rule, char *reason)
 {
     const struct word type = line->words[2], max_bytes = line->words[3];
     int dtype = 0;
@@ -99,8 +99,8 @@ static enum posenc_status read_condition(const struct line *line, struct selecti
     return POSENC_OK;
 }
 
-static enum posenc_status read_rule(const struct line *line, struct selection_rules *rules,
-                                    char *reason)
+static enum posenc_status read_rule(const struct tuning_line *line,
+                                    struct selection_rules *rules, char *reason)
 {
     const struct word kernel_name = line->words[0], backend_name = line->words[1];
     if (line->n < 2 || line->n > MAX_WORDS)
@@ -144,7 +144,7 @@ static bool is_tuning_file(const char *text)
 }
 
 /* Checks a line "cpu KEY FEATURES" or "build ID" against this CPU or this build. */
-static enum posenc_status check_head_line(const struct line *line, const char *here,
+static enum posenc_status check_head_line(const struct tuning_line *line, const char *here,
                                           char *reason)
 {
     const struct word first = line->words[0];
@@ -164,7 +164,7 @@ struct head_lines {
     bool cpu, build;
 };
 
-static enum posenc_status read_line(const struct line *line, bool is_file,
+static enum posenc_status read_line(const struct tuning_line *line, bool is_file,
                                     struct selection_rules *rules, struct head_lines *seen,
                                     char *reason)
 {
@@ -189,7 +189,7 @@ enum posenc_status posenc_tuning_parse(const char *text, struct selection_rules 
     const bool is_file = is_tuning_file(text);
     struct head_lines seen = { !is_file, !is_file }; /* other text needs no head */
     enum posenc_status status = POSENC_OK;
-    struct line line = { 0 };
+    struct tuning_line line = { 0 };
     int n = 0;
     while (*text && !status) {
         next_line(&text, &line);

@@ -43,8 +43,8 @@ LOOP(bf16) { convert_bf16((uint16_t *)dst, (const uint16_t *)src, third, 2 * (in
     }
 
 /* Writes four vectors that are `step` floats apart, after reading all of them. */
-SIMD_INLINE void put_apart(float *dst, const float *src, int64_t i, int64_t step, vf a, vf b,
-                           vf c, vf d)
+SIMD_INLINE void put_strided(float *dst, const float *src, int64_t i, int64_t step, vf a, vf b,
+                             vf c, vf d)
 {
     a = vf_pin(add_onto(src, i, a));
     b = vf_pin(add_onto(src, i + step, b));
@@ -59,8 +59,8 @@ SIMD_INLINE void put_apart(float *dst, const float *src, int64_t i, int64_t step
 /* ---- Tables ---- */
 
 #define ROW (third ? third - dst : (int64_t)n / BOUND_ROWS)
-EITHER(table, table(false, dst, src, ROW, (int64_t)n))
-EITHER(table_interleaved, table(true, dst, src, ROW, (int64_t)n))
+EITHER(table, write_table(false, dst, src, ROW, (int64_t)n))
+EITHER(table_interleaved, write_table(true, dst, src, ROW, (int64_t)n))
 #undef ROW
 
 #define EIGHT  0.3f, 1.7f, 2.9f, 4.4f, 5.9f, 100.6f, 1000.2f, 1e5f
@@ -107,7 +107,7 @@ ONTO(rotate_bf16, rotate_halves_as(POSENC_DTYPE_BF16, dst, src, 2 * (int64_t)n))
 ONTO(rotate_pairs, rotate_pairs_as(POSENC_DTYPE_F32, dst, src, (int64_t)n))
 ONTO(rotate_pairs_f16, rotate_pairs_as(POSENC_DTYPE_F16, dst, src, 2 * (int64_t)n))
 ONTO(rotate_pairs_bf16, rotate_pairs_as(POSENC_DTYPE_BF16, dst, src, 2 * (int64_t)n))
-ONTO(norm, norm(dst, src, (int64_t)n))
+ONTO(norm, normalize(dst, src, (int64_t)n))
 #undef ONTO
 
 /* ---- Biases ---- */
@@ -125,7 +125,7 @@ SIMD_INLINE void put_end(float *dst, const float *src, int64_t row, vf last)
 
 SIMD_INLINE vf along_slope(vf slopes, vf a) { return vf_fma(slopes, a, vf_set1(0.0f)); }
 
-SIMD_INLINE void slope_row(float *dst, const float *src, int64_t row)
+SIMD_INLINE void write_slope_row(float *dst, const float *src, int64_t row)
 {
     const int64_t w = vf_lanes();
     vf slopes = vf_set1(0.25f), width = vf_set1((float)w), four = vf_set1(4.0f * (float)w);
@@ -136,8 +136,8 @@ SIMD_INLINE void slope_row(float *dst, const float *src, int64_t row)
         vf b = vf_add(a, width), c = vf_add(a, vf_add(width, width));
         vf d = vf_add(b, vf_add(width, width));
 
-        put_apart(dst, src, i, w, along_slope(slopes, a), along_slope(slopes, b),
-                  along_slope(slopes, c), along_slope(slopes, d));
+        put_strided(dst, src, i, w, along_slope(slopes, a), along_slope(slopes, b),
+                    along_slope(slopes, c), along_slope(slopes, d));
     }
     for (; i + w <= row; i += w, a = vf_add(a, width))
         vf_store(dst + i, add_onto(src, i, along_slope(slopes, a)));
@@ -171,7 +171,7 @@ SIMD_INLINE void put_row(enum bias_layout layout, float *dst, const float *src,
 
 /* Writes the last RUN_LINE elements of a row, aligned to vectors. */
 enum { RUN_LINE = 112 };
-SIMD_INLINE void runs_row(float *dst, const float *src, const float *from, int64_t row)
+SIMD_INLINE void write_runs_row(float *dst, const float *src, const float *from, int64_t row)
 {
     const vf value = vf_set1(0.5f);
     const int64_t all = row > RUN_LINE ? row - RUN_LINE : 0, before = all - all % vf_lanes();
@@ -182,8 +182,9 @@ SIMD_INLINE void runs_row(float *dst, const float *src, const float *from, int64
 }
 
 /* Writes rows whose start moves by one. The asm hides their number and length from the compiler, as in a kernel. */
-enum rows { SLOPES, LINES, RUNS };
-SIMD_INLINE void rows(enum rows kind, float *dst, const float *src, int64_t row, int64_t n)
+enum row_kind { SLOPES, LINES, RUNS };
+SIMD_INLINE void write_rows(enum row_kind kind, float *dst, const float *src, int64_t row,
+                            int64_t n)
 {
     const bool onto = src != NULL;
     int64_t many = n / row;
@@ -193,11 +194,11 @@ SIMD_INLINE void rows(enum rows kind, float *dst, const float *src, int64_t row,
         const float *from = short_line + r % LINE_STARTS;
 
         if (kind == SLOPES)
-            slope_row(dst, onto ? src : NULL, row);
+            write_slope_row(dst, onto ? src : NULL, row);
         else if (kind == LINES)
             put_row(REVERSED, dst, onto ? src : NULL, from + row, vf_set1(0.0f), 0, row);
         else
-            runs_row(dst, onto ? src : NULL, from, row);
+            write_runs_row(dst, onto ? src : NULL, from, row);
     }
 }
 
@@ -220,7 +221,7 @@ struct bucket_line {
     _Alignas(64) int32_t row[2 * POSENC_FREQS_PAD + FARTHEST + POSENC_FREQS_PAD];
 };
 
-SIMD_INLINE void make_line(struct bucket_line *line)
+SIMD_INLINE void fill_line(struct bucket_line *line)
 {
     enum { STEP = 16, END = POSENC_FREQS_PAD + FARTHEST };
     const int32_t *least = nearest;
@@ -241,7 +242,7 @@ struct columns {
     _Alignas(64) float of_head[HEADS][BUCKETS + POSENC_FREQS_PAD];
 };
 
-SIMD_INLINE void take_columns(struct columns *columns, const float *table, const int32_t *order)
+SIMD_INLINE void load_columns(struct columns *columns, const float *table, const int32_t *order)
 {
     for (int64_t r = 0; r < BUCKETS; r += vf_lanes()) {
         vf a, b, c, d;
@@ -255,8 +256,8 @@ SIMD_INLINE void take_columns(struct columns *columns, const float *table, const
 }
 
 /* Writes rows of four heads in whole vectors of keys, from columns in two vectors or by gathers. */
-SIMD_INLINE void four_heads(float *dst, const float *src, int64_t row, const float *table,
-                            const struct columns *columns, const struct bucket_line *line)
+SIMD_INLINE void write_four_heads(float *dst, const float *src, int64_t row, const float *table,
+                                  const struct columns *columns, const struct bucket_line *line)
 {
     const int64_t w = vf_lanes(), all = row > FARTHEST ? (row - FARTHEST) / w * w : 0;
     const float *p = columns->of_head[0], *q = columns->of_head[1], *r = columns->of_head[2],
@@ -264,8 +265,8 @@ SIMD_INLINE void four_heads(float *dst, const float *src, int64_t row, const flo
     int64_t j = 0;
 
     for (; j < all; j += w)
-        put_apart(dst, src, j, row, vf_set1(alike[0]), vf_set1(alike[1]), vf_set1(alike[2]),
-                  vf_set1(alike[3]));
+        put_strided(dst, src, j, row, vf_set1(alike[0]), vf_set1(alike[1]), vf_set1(alike[2]),
+                    vf_set1(alike[3]));
     for (; j + w <= row; j += w) {
         const int32_t *index = line->row + (POSENC_FREQS_PAD + FARTHEST - row + j);
         vf a, b, c, d;
@@ -278,11 +279,11 @@ SIMD_INLINE void four_heads(float *dst, const float *src, int64_t row, const flo
             c = vf_lookup2(vf_load(r), vf_load(r + w), index);
             d = vf_lookup2(vf_load(s), vf_load(s + w), index);
         }
-        put_apart(dst, src, j, row, a, b, c, d);
+        put_strided(dst, src, j, row, a, b, c, d);
     }
 }
 
-SIMD_INLINE void heads(float *dst, const float *src, int64_t row, int64_t n)
+SIMD_INLINE void write_heads(float *dst, const float *src, int64_t row, int64_t n)
 {
     struct bucket_line line;
     struct columns columns;
@@ -292,24 +293,24 @@ SIMD_INLINE void heads(float *dst, const float *src, int64_t row, int64_t n)
     __asm__("" : "+r"(step)); /* and so are rows */
     for (int64_t r = 0; r < BUCKETS + POSENC_FREQS_PAD; r++)
         order[r] = (int32_t)((r < BUCKETS ? r : BUCKETS - 1) * step);
-    make_line(&line);
+    fill_line(&line);
     for (; HEADS * row <= n; n -= HEADS * row, dst += HEADS * row) {
         const float *table = buckets;
 
         __asm__("" : "+r"(table)); /* differs from call to call */
         if (2 * vf_lanes() >= BUCKETS)
-            take_columns(&columns, table, order);
-        four_heads(dst, src, row, table, &columns, &line);
+            load_columns(&columns, table, order);
+        write_four_heads(dst, src, row, table, &columns, &line);
         src += src ? HEADS * row : 0;
     }
 }
 
-EITHER(heads, heads(dst, src, third ? third - dst : (int64_t)n / HEADS, (int64_t)n))
+EITHER(heads, write_heads(dst, src, third ? third - dst : (int64_t)n / HEADS, (int64_t)n))
 
 #define ROW(most) (third && third - dst < (most) ? third - dst : (most))
-EITHER(slope, rows(SLOPES, dst, src, ROW((int64_t)n), (int64_t)n))
-EITHER(line, rows(LINES, dst, src, ROW(LINE_ROW), (int64_t)n))
-EITHER(runs, rows(RUNS, dst, src, ROW((int64_t)n), (int64_t)n))
+EITHER(slope, write_rows(SLOPES, dst, src, ROW((int64_t)n), (int64_t)n))
+EITHER(line, write_rows(LINES, dst, src, ROW(LINE_ROW), (int64_t)n))
+EITHER(runs, write_rows(RUNS, dst, src, ROW((int64_t)n), (int64_t)n))
 #undef ROW
 
 /* Rows of a table in a random order. */
@@ -319,7 +320,7 @@ static const int32_t some_rows[128] = { SIXTY, SIXTY };
 #undef SIXTY
 #undef SIXTEEN
 
-SIMD_INLINE void fetch(float *dst, const float *src, int64_t n)
+SIMD_INLINE void gather_rows(float *dst, const float *src, int64_t n)
 {
     const int64_t w = vf_lanes(), head = n / 4;
 
@@ -334,7 +335,7 @@ SIMD_INLINE void fetch(float *dst, const float *src, int64_t n)
     }
 }
 
-EITHER(fetch, fetch(dst, src, (int64_t)n))
+EITHER(fetch, gather_rows(dst, src, (int64_t)n))
 
 /* ---- Terms ---- */
 
@@ -352,7 +353,7 @@ static const int32_t some_columns[160] = { TEN(0),  TEN(10), TEN(20), TEN(30),
 enum { TERM_QUERIES = 16, TERM_KEYS = 64, TERM_PITCH = TERM_KEYS + 16 };
 
 /* Reads a vector of elements of a row by their columns. */
-SIMD_INLINE vf pick(const int32_t *columns)
+SIMD_INLINE vf gather_columns(const int32_t *columns)
 {
     return vf_lookup(vf_load(short_line + *columns), columns, *columns);
 }
@@ -369,7 +370,7 @@ SIMD_INLINE void transpose_terms(float *transposed)
     for (int64_t j = 0; j < TERM_KEYS; j += w, transposed += w) {
         for (int64_t k = 0; k < w; k++)
             for (int64_t r = 0; r < TERM_QUERIES; r += w)
-                vf_store(keys + k * TERM_QUERIES + r, pick(some_columns + j + k + r));
+                vf_store(keys + k * TERM_QUERIES + r, gather_columns(some_columns + j + k + r));
         for (int64_t r = 0; r < TERM_QUERIES; r += 4) {
             vf a, b, c, d;
 
@@ -383,14 +384,14 @@ SIMD_INLINE void transpose_terms(float *transposed)
 }
 
 /* Returns the terms of a vector of keys; i counts query by query. */
-SIMD_INLINE vf term(bool c2p, bool p2c, const float *transposed, int64_t i)
+SIMD_INLINE vf compute_terms(bool c2p, bool p2c, const float *transposed, int64_t i)
 {
     const int64_t r = i / TERM_KEYS, k = i % TERM_KEYS;
     const int32_t *columns = some_columns + k + r;
     vf scale = vf_set1(0.5f), bias = scale;
 
     if (c2p)
-        bias = vf_mul(scale, pick(columns));
+        bias = vf_mul(scale, gather_columns(columns));
     if (p2c) {
         vf other = vf_load(transposed + r * TERM_PITCH + k);
         bias = c2p ? vf_fma(scale, other, bias) : vf_mul(scale, other);
@@ -398,7 +399,7 @@ SIMD_INLINE vf term(bool c2p, bool p2c, const float *transposed, int64_t i)
     return bias;
 }
 
-SIMD_INLINE void terms(bool c2p, bool p2c, float *dst, const float *src, int64_t n)
+SIMD_INLINE void write_terms(bool c2p, bool p2c, float *dst, const float *src, int64_t n)
 {
     const int64_t w = vf_lanes();
     float transposed[TERM_QUERIES * TERM_PITCH];
@@ -407,19 +408,20 @@ SIMD_INLINE void terms(bool c2p, bool p2c, float *dst, const float *src, int64_t
         if (p2c)
             transpose_terms(transposed);
         for (int64_t i = 0; i < BOUND_STEP; i += 4 * w)
-            put_apart(dst + block, src ? src + block : NULL, i, w,
-                      term(c2p, p2c, transposed, i), term(c2p, p2c, transposed, i + w),
-                      term(c2p, p2c, transposed, i + 2 * w),
-                      term(c2p, p2c, transposed, i + 3 * w));
+            put_strided(dst + block, src ? src + block : NULL, i, w,
+                        compute_terms(c2p, p2c, transposed, i),
+                        compute_terms(c2p, p2c, transposed, i + w),
+                        compute_terms(c2p, p2c, transposed, i + 2 * w),
+                        compute_terms(c2p, p2c, transposed, i + 3 * w));
     }
 }
 
-EITHER(c2p, terms(true, false, dst, src, (int64_t)n))
-EITHER(p2c, terms(false, true, dst, src, (int64_t)n))
-EITHER(both, terms(true, true, dst, src, (int64_t)n))
+EITHER(c2p, write_terms(true, false, dst, src, (int64_t)n))
+EITHER(p2c, write_terms(false, true, dst, src, (int64_t)n))
+EITHER(both, write_terms(true, true, dst, src, (int64_t)n))
 
 /* Adds up rows of n / rows floats. */
-SIMD_INLINE void sums(int64_t rows, float *dst, const float *src, int64_t n)
+SIMD_INLINE void add_rows(int64_t rows, float *dst, const float *src, int64_t n)
 {
     enum { MOST_ROWS = 16 };
     const int64_t length = n / rows;
@@ -433,7 +435,7 @@ SIMD_INLINE void sums(int64_t rows, float *dst, const float *src, int64_t n)
 }
 
 /* Sums vectors of rows, four elements of each row at a time, which are transposed after loading. */
-SIMD_INLINE void sums_transposed(int64_t rows, float *dst, const float *src, int64_t n)
+SIMD_INLINE void add_transposed_rows(int64_t rows, float *dst, const float *src, int64_t n)
 {
     enum { STEPS = 4 };
     static const int32_t order[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
@@ -459,13 +461,13 @@ LOOP(sums)
     enum { ROWS = 16 };
     (void)third;
     if (vf_lanes() > 1 && vf_lanes() <= ROWS)
-        sums_transposed(ROWS, dst, src, (int64_t)n);
+        add_transposed_rows(ROWS, dst, src, (int64_t)n);
     else
-        sums(ROWS, dst, src, (int64_t)n);
+        add_rows(ROWS, dst, src, (int64_t)n);
 }
 
 LOOP(chain)
 {
     (void)third;
-    sums(1, dst, src, (int64_t)n);
+    add_rows(1, dst, src, (int64_t)n);
 }

@@ -9,20 +9,23 @@ static const double conversion_source[128] = { FORTY, FORTY, FORTY, EIGHT };
 #undef EIGHT
 
 /* Returns numbers of a table, rounded from f64. */
-SIMD_INLINE vf round_made(int64_t i) { return vf_from_vd(vd_load(conversion_source + i % 64)); }
+SIMD_INLINE vf load_rounded_constants(int64_t i)
+{
+    return vf_from_vd(vd_load(conversion_source + i % 64));
+}
 
 /* Returns computed numbers: those at `wide` in f32, or numbers in f64 that are rounded. */
-SIMD_INLINE vf load_made(const float *wide, int64_t i)
+SIMD_INLINE vf load_constants(const float *wide, int64_t i)
 {
-    return wide ? vf_load(wide + i % 64) : round_made(i);
+    return wide ? vf_load(wide + i % 64) : load_rounded_constants(i);
 }
 
 /* Returns the elements at src + i, plus those of a table in f32; without src, computed numbers. */
-SIMD_INLINE vf load_or_make(enum posenc_dtype type, const void *src, const float *wide,
-                            int64_t i, int64_t n)
+SIMD_INLINE vf load_or_constants(enum posenc_dtype type, const void *src, const float *wide,
+                                 int64_t i, int64_t n)
 {
-    vf value = src ? load_as(type, src, i, n) : load_made(wide, i);
-    return src && type == POSENC_DTYPE_F32 ? vf_add(value, round_made(i)) : value;
+    vf value = src ? load_as(type, src, i, n) : load_constants(wide, i);
+    return src && type == POSENC_DTYPE_F32 ? vf_add(value, load_rounded_constants(i)) : value;
 }
 
 /* Converts four vectors at a time, after reading all of them. */
@@ -33,10 +36,10 @@ SIMD_INLINE void convert(enum posenc_dtype type, void *dst, const void *src, con
     int64_t i = 0;
 
     for (; i + 4 * w <= n; i += 4 * w) {
-        vf a = vf_pin(load_or_make(type, src, wide, i, w)),
-           b = vf_pin(load_or_make(type, src, wide, i + w, w));
-        vf c = vf_pin(load_or_make(type, src, wide, i + 2 * w, w));
-        vf d = vf_pin(load_or_make(type, src, wide, i + 3 * w, w));
+        vf a = vf_pin(load_or_constants(type, src, wide, i, w)),
+           b = vf_pin(load_or_constants(type, src, wide, i + w, w));
+        vf c = vf_pin(load_or_constants(type, src, wide, i + 2 * w, w));
+        vf d = vf_pin(load_or_constants(type, src, wide, i + 3 * w, w));
         store_as(type, dst, i, a, w);
         store_as(type, dst, i + w, b, w);
         store_as(type, dst, i + 2 * w, c, w);
@@ -44,7 +47,7 @@ SIMD_INLINE void convert(enum posenc_dtype type, void *dst, const void *src, con
     }
     for (; i < n; i += w) {
         const int64_t part = n - i < w ? n - i : w;
-        store_as(type, dst, i, load_or_make(type, src, wide, i, part), part);
+        store_as(type, dst, i, load_or_constants(type, src, wide, i, part), part);
     }
 }
 
@@ -55,7 +58,7 @@ SIMD_INLINE void convert_bf16(uint16_t *dst, const uint16_t *src, const float *w
     int64_t i = 0;
 
     for (; vf_prefers_bf16_pairs() && i + 2 * w <= n; i += 2 * w) {
-        vf even = load_made(wide, i), odd = load_made(wide, i + w);
+        vf even = load_constants(wide, i), odd = load_constants(wide, i + w);
         if (src)
             vf_load_bf16_pairs(src + i, &even, &odd);
         vf_store_bf16_pairs(dst + i, even, odd);

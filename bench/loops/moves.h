@@ -6,8 +6,8 @@
  */
 #include <stdint.h>
 
-enum move { MOVE_STORE, MOVE_IN_PLACE, MOVE_COPY, MOVE_ADD };
-enum access { ACCESS_PLAIN, ACCESS_PREFETCH, ACCESS_STREAM };
+enum move_kind { MOVE_STORE, MOVE_IN_PLACE, MOVE_COPY, MOVE_ADD };
+enum access_kind { ACCESS_PLAIN, ACCESS_PREFETCH, ACCESS_STREAM };
 
 /* Prefetches 4 KiB ahead. Integer arithmetic avoids a pointer beyond its array. */
 SIMD_INLINE void prefetch_ahead(const float *p, bool write)
@@ -20,7 +20,7 @@ SIMD_INLINE void prefetch_ahead(const float *p, bool write)
         __builtin_prefetch(ahead, 0, 3);
 }
 
-SIMD_INLINE void prefetch_lines(enum move move, const float *dst, const float *src,
+SIMD_INLINE void prefetch_lines(enum move_kind move, const float *dst, const float *src,
                                 const float *add, size_t n)
 {
     enum { LINE = 16 };
@@ -34,7 +34,8 @@ SIMD_INLINE void prefetch_lines(enum move move, const float *dst, const float *s
     }
 }
 
-SIMD_INLINE float moved_element(enum move move, const float *src, const float *add, size_t i)
+SIMD_INLINE float moved_element(enum move_kind move, const float *src, const float *add,
+                                size_t i)
 {
     if (move == MOVE_STORE)
         return ROOFLINE_CONSTANT;
@@ -43,7 +44,7 @@ SIMD_INLINE float moved_element(enum move move, const float *src, const float *a
     return move == MOVE_ADD ? src[i] + add[i] : src[i];
 }
 
-SIMD_INLINE vf moved_vector(enum move move, const float *src, const float *add, size_t i)
+SIMD_INLINE vf moved_vector(enum move_kind move, const float *src, const float *add, size_t i)
 {
     if (move == MOVE_STORE)
         return vf_set1(ROOFLINE_CONSTANT);
@@ -60,7 +61,7 @@ SIMD_INLINE vf moved_vector(enum move move, const float *src, const float *add, 
 #endif
 
 /* Stores two vectors. The barriers keep clang 14 from merging streaming stores into plain ones. */
-SIMD_INLINE void store_two(enum access access, float *dst, vf a, vf b)
+SIMD_INLINE void store_two(enum access_kind access, float *dst, vf a, vf b)
 {
     const int64_t w = vf_lanes();
     if (access != ACCESS_STREAM) {
@@ -79,8 +80,8 @@ SIMD_INLINE void store_two(enum access access, float *dst, vf a, vf b)
 #endif
 }
 
-SIMD_INLINE void move_floats(enum move move, enum access access, float *dst, const float *src,
-                             const float *add, size_t n)
+SIMD_INLINE void move_floats(enum move_kind move, enum access_kind access, float *dst,
+                             const float *src, const float *add, size_t n)
 {
     const size_t w = (size_t)vf_lanes();
     size_t i = 0;

@@ -95,7 +95,7 @@ SIMD_INLINE void rotate_pairs_as(enum posenc_dtype type, void *dst, const void *
 }
 
 /* Sums squares in four vectors, as for a head of 128 channels; a head has BOUND_STEP floats. */
-SIMD_INLINE void norm(float *dst, const float *src, int64_t n)
+SIMD_INLINE void normalize(float *dst, const float *src, int64_t n)
 {
     const int64_t w = vf_lanes(), half = BOUND_STEP / 2;
 

@@ -69,69 +69,70 @@ SIMD_INLINE void round_both(bool interleaved, vd cosine, vd sine, vf *a, vf *b)
 }
 
 /* Position of the two vectors of a row, `second` floats apart; the next row is `row` floats further. */
-struct table_spot {
+struct table_cursor {
     float *dst;
     const float *src;
     int64_t second, row;
 };
 
 /* Writes two rows after reading both. Returns false if a number is small. */
-SIMD_INLINE bool put_rows(bool interleaved, struct table_spot *spot, vd c, vd s, vd other_c,
+SIMD_INLINE bool put_rows(bool interleaved, struct table_cursor *cursor, vd c, vd s, vd other_c,
                           vd other_s)
 {
-    const int64_t second = spot->second, row = spot->row;
+    const int64_t second = cursor->second, row = cursor->row;
     vf a, b, other_a, other_b;
 
     round_both(interleaved, c, s, &a, &b);
     round_both(interleaved, other_c, other_s, &other_a, &other_b);
     if (__builtin_expect(!vf_none_small(a, b, other_a, other_b), 0))
         return false;
-    a = vf_pin(add_onto(spot->src, 0, a));
-    b = vf_pin(add_onto(spot->src, second, b));
-    other_a = vf_pin(add_onto(spot->src, row, other_a));
-    other_b = vf_pin(add_onto(spot->src, row + second, other_b));
-    vf_store(spot->dst, a);
-    vf_store(spot->dst + second, b);
-    spot->dst += row;
-    __asm__("" : "+r"(spot->dst));
-    vf_store(spot->dst, other_a);
-    vf_store(spot->dst + second, other_b);
-    spot->dst += row;
-    spot->src += spot->src ? 2 * row : 0;
+    a = vf_pin(add_onto(cursor->src, 0, a));
+    b = vf_pin(add_onto(cursor->src, second, b));
+    other_a = vf_pin(add_onto(cursor->src, row, other_a));
+    other_b = vf_pin(add_onto(cursor->src, row + second, other_b));
+    vf_store(cursor->dst, a);
+    vf_store(cursor->dst + second, b);
+    cursor->dst += row;
+    __asm__("" : "+r"(cursor->dst));
+    vf_store(cursor->dst, other_a);
+    vf_store(cursor->dst + second, other_b);
+    cursor->dst += row;
+    cursor->src += cursor->src ? 2 * row : 0;
     return true;
 }
 
 /* Writes four rows from the middle of a group outward. */
-SIMD_INLINE bool put_half(bool interleaved, struct table_spot *spot, vd c, vd s, vd c_before,
-                          vd s_before)
+SIMD_INLINE bool put_half(bool interleaved, struct table_cursor *cursor, vd c, vd s,
+                          vd c_before, vd s_before)
 {
     const vd twice = vd_set1(twice_cosine);
     vd c_next = vd_fms(twice, c, c_before), s_next = vd_fms(twice, s, s_before);
 
-    if (!put_rows(interleaved, spot, c, s, c_next, s_next))
+    if (!put_rows(interleaved, cursor, c, s, c_next, s_next))
         return false;
     c = vd_fms(twice, c_next, c);
     s = vd_fms(twice, s_next, s);
     c_next = vd_fms(twice, c, c_next);
     s_next = vd_fms(twice, s, s_next);
-    return put_rows(interleaved, spot, c, s, c_next, s_next);
+    return put_rows(interleaved, cursor, c, s, c_next, s_next);
 }
 
 /* Writes two vectors of each of eight rows, from the anchor of pair k. Returns false if a number is small, which a
  * kernel would have to compute again. */
-SIMD_INLINE bool put_group(bool interleaved, struct table_spot spot, int64_t k,
+SIMD_INLINE bool put_group(bool interleaved, struct table_cursor cursor, int64_t k,
                            const double *by, vd sign)
 {
     vd lower_c, lower_s, upper_c, upper_s;
 
     rotate_anchor(k, by, sign, &lower_c, &lower_s);
     rotate_anchor(k, by + 2 * (int64_t)ANGLES, sign, &upper_c, &upper_s);
-    return put_half(interleaved, &spot, lower_c, lower_s, upper_c, upper_s) &&
-           put_half(interleaved, &spot, upper_c, upper_s, lower_c, lower_s);
+    return put_half(interleaved, &cursor, lower_c, lower_s, upper_c, upper_s) &&
+           put_half(interleaved, &cursor, upper_c, upper_s, lower_c, lower_s);
 }
 
 /* Writes eight rows in parallel, one vector of pairs at a time. */
-SIMD_INLINE void table(bool interleaved, float *dst, const float *src, int64_t row, int64_t n)
+SIMD_INLINE void write_table(bool interleaved, float *dst, const float *src, int64_t row,
+                             int64_t n)
 {
     const int64_t w = vf_lanes(), second = interleaved ? w : row / 2,
                   step = interleaved ? 2 * w : w;
@@ -146,11 +147,11 @@ SIMD_INLINE void table(bool interleaved, float *dst, const float *src, int64_t r
 
         for (int64_t i = 0, k = 0; i < end;
              i += step, k = (k + 8) % 64, at = (at + (uint64_t)w) % ANGLES) {
-            struct table_spot spot = { dst + i, src ? src + i : NULL, second, row };
+            struct table_cursor cursor = { dst + i, src ? src + i : NULL, second, row };
 
             if (vectors++ % BOUND_ROWS == 0)
                 evaluate_anchor(k);
-            if (!put_group(interleaved, spot, k, angles[0] + at, sign))
+            if (!put_group(interleaved, cursor, k, angles[0] + at, sign))
                 return; /* never reached with these angles; a kernel calls fix_small() */
         }
         dst += all;

@@ -110,7 +110,7 @@ static struct posenc_rope_args make_token_args(int64_t heads, bool with_kernel_s
     return args;
 }
 
-struct rotation {
+struct counted_rotation {
     struct posenc_rope_args args;
     const struct posenc_backend *backend;
     struct posenc_prepared *prepared;
@@ -124,26 +124,26 @@ static void run_load(int times)
         (void)loaded;
 }
 
-static enum posenc_status call_function(const struct rotation *r)
+static enum posenc_status call_function(const struct counted_rotation *r)
 {
     return r->backend->rope_half(&r->args);
 }
 
-static enum posenc_status call_front_end(const struct rotation *r)
+static enum posenc_status call_front_end(const struct counted_rotation *r)
 {
     run_load(r->extra);
     return posenc_rope_half(NULL, &r->args, NULL);
 }
 
-static enum posenc_status call_prepared(const struct rotation *r)
+static enum posenc_status call_prepared(const struct counted_rotation *r)
 {
     run_load(r->extra);
     return posenc_run(r->prepared, r->args.x.data, r->args.out.data, POSITION, NULL);
 }
 
 /* Returns all instructions of a call, here, in the library and in the C library; 0 if not counted. */
-static int64_t count_all(enum posenc_status (*call)(const struct rotation *r),
-                         const struct rotation *r)
+static int64_t count_all(enum posenc_status (*call)(const struct counted_rotation *r),
+                         const struct counted_rotation *r)
 {
     const struct counted_call counted = { (void (*)(void))call, r, NULL };
     if (call(r) != POSENC_OK) /* the first call may bind symbols */
@@ -157,8 +157,8 @@ static void test_limits(int64_t heads, int extra)
 {
     const struct posenc_backend *backend =
         posenc_selection_of(POSENC_KERNEL_ROPE_HALF, POSENC_DTYPE_F32, 0).backend;
-    struct rotation call = { make_token_args(heads, false), backend, NULL, extra };
-    const struct rotation function = { make_token_args(heads, true), backend, NULL, 0 };
+    struct counted_rotation call = { make_token_args(heads, false), backend, NULL, extra };
+    const struct counted_rotation function = { make_token_args(heads, true), backend, NULL, 0 };
     if (posenc_prepare(backend, POSENC_KERNEL_ROPE_HALF, &call.args, &call.prepared, NULL))
         abort();
     const int64_t kernel = count_all(call_function, &function),

@@ -20,7 +20,7 @@ static bool near(double a, double b) { return fabs(a - b) <= 1e-6 * (1.0 + fabs(
 static enum roofline_kind loop_of(const struct problem *problem)
 {
     struct call call;
-    if (call_create(&call, problem, &memory_default) != POSENC_OK)
+    if (call_create(&call, problem, &tensor_allocator_default) != POSENC_OK)
         return ROOFLINE_KIND_COUNT;
     const struct loop_work work = loop_work_of_kernel(&call);
     call_destroy(&call);
@@ -78,7 +78,7 @@ struct opened {
 static void open_timed_call(struct opened *o, const struct problem *problem, int threads)
 {
     *o = (struct opened){ .team = team_create(threads) };
-    if (!o->team || call_create(&o->call, problem, &memory_default) != POSENC_OK ||
+    if (!o->team || call_create(&o->call, problem, &tensor_allocator_default) != POSENC_OK ||
         !timed_call_open(&o->timed, &o->call, o->team, threads))
         return;
     o->before = malloc((size_t)o->timed.n[0] * sizeof(float) + 1);
@@ -376,7 +376,7 @@ static void test_longest_limit(void)
     for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
         static struct fake_rounds m;
         set_samples(&m, bounds[i].times);
-        const struct limit limit = limits_find(&m.rounds, &m.contenders[ROW]);
+        const struct lower_bound limit = limits_find(&m.rounds, &m.contenders[ROW]);
         printf("# %g of %s\n", limit.share, resource_name[limit.resource]);
         require(limit.resource == bounds[i].resource && limit.kind && limit.variant &&
                     fabs(limit.share - bounds[i].share) < 1e-9 &&

@@ -1,6 +1,6 @@
 /*
- * Plug-in whose file name selects a misdeed and its time: a test copies it to exit_in_call.so, for example, which exits
- * in the hundredth call of alibi in a process. Otherwise alibi is right, and alibi_add always is.
+ * Plug-in whose file name selects a misbehavior and its time: a test copies it to exit_in_call.so, for example, which
+ * exits in the hundredth call of alibi in a process. Otherwise alibi is right, and alibi_add always is.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -25,13 +25,13 @@ static void stop_process(void) { raise(SIGSTOP); }
 static void raise_sigpipe(void) { raise(SIGPIPE); }
 static void print_line(void) { printf("\033[31mthis is no result\n"); }
 
-static void run_on(void)
+static void loop_forever(void)
 {
     for (volatile int forever = 1; forever;)
         ;
 }
 
-static void sleep_on(void)
+static void sleep_forever(void)
 {
     for (;;)
         pause();
@@ -65,10 +65,10 @@ static void corrupt_heap(void)
 }
 
 /* The new process holds every file of this one. */
-static void leave_process(void)
+static void fork_process(void)
 {
     if (fork() == 0)
-        sleep_on();
+        sleep_forever();
 }
 
 static void close_all_files(void)
@@ -77,10 +77,10 @@ static void close_all_files(void)
         close(file);
 }
 
-static void close_all_files_and_run_on(void)
+static void close_all_files_and_loop(void)
 {
     close_all_files();
-    run_on();
+    loop_forever();
 }
 
 static void kill_group(void) { kill(0, SIGKILL); }
@@ -99,18 +99,18 @@ static void write_to_null(void)
     *nowhere = 1;
 }
 
-static const struct misdeed {
+static const struct misbehavior {
     const char *name;
-    void (*commit)(void);
-} misdeeds[] = {
+    void (*run)(void);
+} misbehaviors[] = {
     { "exit", exit_process },       { "quick_exit", exit_at_once },
     { "done", exit_as_a_worker },   { "abort", abort_process },
     { "thread_exit", exit_thread }, { "stop", stop_process },
-    { "print", print_line },        { "loop", run_on },
-    { "sleep", sleep_on },          { "stack", overflow_stack },
-    { "heap", corrupt_heap },       { "fork", leave_process },
+    { "print", print_line },        { "loop", loop_forever },
+    { "sleep", sleep_forever },     { "stack", overflow_stack },
+    { "heap", corrupt_heap },       { "fork", fork_process },
     { "close", close_all_files },   { "fault", write_to_null },
-    { "sigpipe", raise_sigpipe },   { "deaf", close_all_files_and_run_on },
+    { "sigpipe", raise_sigpipe },   { "deaf", close_all_files_and_loop },
     { "group", kill_group },        { "scribble", write_to_all_files },
 };
 
@@ -119,12 +119,12 @@ static const char *get_file_name(void)
 {
     Dl_info info;
     const char *slash =
-        dladdr((const void *)misdeeds, &info) ? strrchr(info.dli_fname, '/') : NULL;
+        dladdr((const void *)misbehaviors, &info) ? strrchr(info.dli_fname, '/') : NULL;
     return slash ? slash + 1 : "";
 }
 
 /* Creates the file MISBEHAVED, for which a test waits. */
-static void report_misdeed(void)
+static void report_misbehavior(void)
 {
     const char *path = getenv("MISBEHAVED");
     FILE *file = path ? fopen(path, "w") : NULL;
@@ -132,16 +132,16 @@ static void report_misdeed(void)
         fclose(file);
 }
 
-/* Commits the misdeed of the file name if its time is `when`: in exit_in_call.so, "exit" at "_in_call". */
+/* Runs the misbehavior of the file name if its time is `when`: in exit_in_call.so, "exit" at "_in_call". */
 static void misbehave(const char *when)
 {
     const char *name = get_file_name();
-    for (size_t i = 0; i < sizeof misdeeds / sizeof *misdeeds; i++) {
-        const size_t n = strlen(misdeeds[i].name);
-        if (strncmp(name, misdeeds[i].name, n) == 0 &&
+    for (size_t i = 0; i < sizeof misbehaviors / sizeof *misbehaviors; i++) {
+        const size_t n = strlen(misbehaviors[i].name);
+        if (strncmp(name, misbehaviors[i].name, n) == 0 &&
             strncmp(name + n, when, strlen(when)) == 0 && name[n + strlen(when)] == '.') {
-            report_misdeed();
-            misdeeds[i].commit();
+            report_misbehavior();
+            misbehaviors[i].run();
         }
     }
 }

@@ -21,11 +21,11 @@ struct reports {
     enum posenc_kernel kernel;
     bool complete;   /* each change has values that differ, with place, error and metric */
     bool repeatable; /* one of them has a problem: a line of factors may be too long */
-    struct change last;
+    struct output_change last;
     struct conf_result fault; /* the last result of head */
 };
 
-static void count_change(void *user, const struct change *c)
+static void count_change(void *user, const struct output_change *c)
 {
     struct reports *r = user;
     r->n++;
@@ -50,7 +50,7 @@ static void count_fault(void *user, const struct conf_result *base,
 
 static struct reports compare(const struct posenc_backend *base,
                               const struct posenc_backend *head, enum posenc_kernel kernel,
-                              struct changes_seen *seen)
+                              struct change_counts *seen)
 {
     struct reports reports = { .complete = true };
     const struct implementation base_implementation = implementation_of(base),
@@ -70,7 +70,7 @@ static void check_equal(const struct posenc_backend *backend)
     size_t n = 0;
     uint64_t least = UINT64_MAX;
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
-        struct changes_seen seen;
+        struct change_counts seen;
         const struct reports r = compare(backend, backend, (enum posenc_kernel)k, &seen);
         n += r.n + r.faults + seen.moved;
         least = seen.values < least ? seen.values : least;
@@ -82,7 +82,7 @@ static void check_equal(const struct posenc_backend *backend)
 static void check_faulty(const struct posenc_backend *right)
 {
     const struct posenc_backend *wrong = faulty_backend(fault_find("last-row-differs"), right);
-    struct changes_seen seen;
+    struct change_counts seen;
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
         char sentence[128];
         const enum posenc_kernel kernel = (enum posenc_kernel)k;
@@ -101,7 +101,7 @@ static void check_faulty(const struct posenc_backend *right)
         require(back.n == there.n && back.better == there.worse && back.worse == there.better,
                 sentence);
     }
-    const struct change c = compare(right, wrong, POSENC_KERNEL_LEARNED_ADD, &seen).last;
+    const struct output_change c = compare(right, wrong, POSENC_KERNEL_LEARNED_ADD, &seen).last;
     require(c.base_max <= 0.5 && c.head.max > 0.5 && c.head.max <= 1.5,
             "one rounding the other way: 0.5 ulp at most before, up to 1.5 after");
 }
@@ -156,7 +156,7 @@ static enum posenc_status trapping_rope(const struct posenc_rope_args *args)
 static void check_respects(const struct posenc_backend *backend)
 {
     struct posenc_backend other = *backend;
-    struct changes_seen seen;
+    struct change_counts seen;
     original = backend;
     other.learned_add = edited_learned_add;
     other.alibi = edited_alibi;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* volatile, so that the compiler does not see an error coming and remove it. */
+/* volatile, so that the compiler cannot predict the error and remove it */
 static int past_the_end(volatile int *at, volatile int index) { return at[index]; }
 
 static int overflow(volatile int value) { return value + 1; }

@@ -15,7 +15,7 @@ enum {
 struct change_search {
     const struct changes_request *request;
     struct suite_run base, head;
-    struct changes_seen seen;
+    struct change_counts seen;
 };
 
 /* Returns the index of the first value from `from` on that differs between two rows, or n. */
@@ -23,7 +23,7 @@ static int64_t next_moved(const float *base, const float *head, int64_t from, in
 {
     if (from == 0 && n > 0 && memcmp(base, head, (size_t)n * sizeof *base) == 0)
         return n;
-    while (from < n && value_bits(base[from]) == value_bits(head[from]))
+    while (from < n && canonical_bits(base[from]) == canonical_bits(head[from]))
         from++;
     return from;
 }
@@ -33,7 +33,7 @@ static int64_t next_moved(const float *base, const float *head, int64_t from, in
 /* Two calls of a problem whose outputs differ, and a comparison of each with the oracle. Frequencies and slopes of the
  * oracle's call come from the library of this program. */
 struct moved_outputs {
-    struct change *change;
+    struct output_change *change;
     const struct call *base_call, *head_call;
     uint64_t n_rows; /* rows with a value that moved */
     struct comparison base_error, head_error;
@@ -45,7 +45,7 @@ static void judge_moved_value(struct moved_outputs *m, int o, int64_t r, int64_t
                               double want, double mass)
 {
     bool right;
-    struct change *c = m->change;
+    struct output_change *c = m->change;
     const float base_value = call_row(m->base_call, o, r)[column],
                 head_value = call_row(m->head_call, o, r)[column];
     const struct stored_error base = compare_value(&m->base_error, r, column, base_value, want,
@@ -89,7 +89,7 @@ static void judge_moved_rows(struct moved_outputs *m, int o)
 static void judge_moved(struct change_search *search, struct moved_outputs *m)
 {
     struct tally t = { .run = &search->head };
-    struct change *c = m->change;
+    struct output_change *c = m->change;
     const struct call *truth =
         tally_create_call(&t, &implementation_library, &m->base_call->problem);
     m->oracle = truth ? oracle_create(truth) : NULL;
@@ -109,7 +109,7 @@ static void judge_moved(struct change_search *search, struct moved_outputs *m)
 
 /* ---- Base and head ---- */
 
-static void compare_outputs(struct change_search *search, struct change *c,
+static void compare_outputs(struct change_search *search, struct output_change *c,
                             const struct call *base, const struct call *head)
 {
     struct moved_outputs m = { .change = c, .base_call = base, .head_call = head };
@@ -149,7 +149,7 @@ static void compare_runs(struct change_search *search, const struct problem *p,
     head.result.backend = search->head.backend;
     const struct call *base_call = tally_run(&base, p, NULL, NULL),
                       *head_call = tally_run(&head, p, NULL, NULL);
-    struct change c = { .head = head.result };
+    struct output_change c = { .head = head.result };
     if (base_call && head_call)
         compare_outputs(search, &c, base_call, head_call);
     else
@@ -168,8 +168,8 @@ static struct suite_run run_of(const struct changes_request *request,
                                .kernel = kernel };
 }
 
-struct changes_seen changes_find(const struct changes_request *request,
-                                 enum posenc_kernel kernel)
+struct change_counts changes_find(const struct changes_request *request,
+                                  enum posenc_kernel kernel)
 {
     struct change_search search = { .request = request,
                                     .base = run_of(request, request->base, kernel),

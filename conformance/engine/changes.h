@@ -2,8 +2,9 @@
  * Bitwise comparison of the outputs of two implementations, base and head. It needs no statistics.
  *
  * Both run the problems of the digests, of the golden vectors, and of the caller. All NaN count as equal, +0 and -0 do
- * not. A value that differs between base and head has "moved". For these the oracle computes the error of both sides.
- * The functions of an implementation that build frequencies or slopes are compared, too, as each call uses its own.
+ * not. A value that differs between base and head has "moved". The oracle computes the errors of both sides for such
+ * values. Each call uses the frequencies and slopes that its own implementation builds, so these functions are
+ * compared, too.
  */
 #ifndef POSENC_CHANGES_H
 #define POSENC_CHANGES_H
@@ -12,7 +13,7 @@
 #include "conformance/problem/notation.h"
 
 /* A problem whose outputs differ, with the worst error of the values that moved. */
-struct change {
+struct output_change {
     struct conf_result
         head; /* of head: id, problem, the worst error `max`, its place, and the values there */
     double base_max; /* the worst error of base */
@@ -23,7 +24,7 @@ struct change {
 };
 
 /* Numbers of problems that both ran, of values compared, and of values that moved. */
-struct changes_seen {
+struct change_counts {
     uint64_t problems, values, moved;
 };
 
@@ -32,7 +33,7 @@ struct changes_request {
     const struct implementation *base, *head;
     const struct problem_line *extra; /* further problems, with names */
     size_t n_extra;
-    void (*on_change)(void *user, const struct change *change);
+    void (*on_change)(void *user, const struct output_change *change);
     /* Receives the results of both for a problem that one of them could not run. */
     void (*on_fault)(void *user, const struct conf_result *base,
                      const struct conf_result *head);
@@ -40,7 +41,7 @@ struct changes_request {
 };
 
 /* Compares a kernel that both provide. Returns the totals. */
-struct changes_seen changes_find(const struct changes_request *request,
-                                 enum posenc_kernel kernel);
+struct change_counts changes_find(const struct changes_request *request,
+                                  enum posenc_kernel kernel);
 
 #endif

@@ -71,8 +71,8 @@ struct conf_options {
     const struct problem *presets; /* problems of many models, with one result for all */
     size_t n_presets;
     const struct problem *only; /* the problem of suite "problem", of --problem */
-    /* Decides before each check if this process runs it; NULL: it runs all. After false the sink gets CONF_ELSEWHERE
-     * with only id, kernel and backend. */
+    /* Called before each check; returns true if this process runs it. Otherwise the sink gets CONF_ELSEWHERE with id,
+     * kernel and backend alone. NULL: this process runs all checks. */
     bool (*wants)(const void *user, const struct posenc_backend *backend, const char *id);
     const void *wants_user;
     const struct vectors *vectors; /* golden vectors; NULL: that suite is skipped */

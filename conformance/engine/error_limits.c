@@ -31,7 +31,7 @@ static size_t n_extra_backends;
 const char *const range_name[N_RANGES] = { "2^10", "2^17", "2^20", "2^24", "2^31" };
 const char *const range_id[N_RANGES] = { "p2e10", "p2e17", "p2e20", "p2e24", "p2e31" };
 
-int64_t range_end(int range)
+int64_t position_range_end(int range)
 {
     static const int exponent[N_RANGES] = { 10, 17, 20, 24, 31 };
     return INT64_C(1) << exponent[range];
@@ -40,7 +40,7 @@ int64_t range_end(int range)
 int range_of_position(int64_t position)
 {
     int range = 0;
-    while (range < N_RANGES - 1 && llabs(position) >= range_end(range))
+    while (range < N_RANGES - 1 && llabs(position) >= position_range_end(range))
         range++;
     return range;
 }
@@ -77,7 +77,8 @@ static bool read_line(FILE *file, struct limit_line *line)
     return true;
 }
 
-/* Returns false for an empty line and a comment. A line that is not whole counts as a row, and is wrong. */
+/* Returns false for an empty line or a comment. A line that is too long or holds a NUL counts as a row, and is rejected
+ * later. */
 static bool is_row(const struct limit_line *line)
 {
     return !line->is_whole || (*line->word[KERNEL] && line->text[0] != '#');
@@ -271,7 +272,7 @@ static double round_up(double value)
     return rounded;
 }
 
-/* Returns the result with the largest error among passing ones that a row applies to, or NULL. */
+/* Returns the passing result with the largest error to which a row applies, or NULL. */
 static const struct conf_result *find_worst(const struct error_limit *row,
                                             const struct conf_result *results, size_t n)
 {

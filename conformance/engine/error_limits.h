@@ -18,7 +18,7 @@ enum { RANGE_FARTHEST = -1, N_RANGES = 5 };
 extern const char *const range_name[N_RANGES]; /* "2^10" */
 extern const char *const range_id[N_RANGES];   /* "p2e10", for case ids */
 /* Returns the first position beyond a range. */
-int64_t range_end(int range);
+int64_t position_range_end(int range);
 int range_of_position(int64_t position);
 
 enum { ERROR_LIMIT_ROW = 80, ERROR_LIMITS_MESSAGE = 512 };
@@ -30,7 +30,7 @@ struct error_limit {
     double limit;
 };
 
-/* Returns true for the kernels that error limits are for, which make tables. */
+/* Returns true for kernels that compute tables. Only these have error limits. */
 bool is_table_kernel(enum posenc_kernel kernel);
 /* Returns the error limit of a table kernel, or NULL. Families without rows, such as plug-ins, get the limits of
  * libm. */

@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *numerics_name(const struct problem *problem)
+const char *problem_numerics_name(const struct problem *problem)
 {
     return kernel_has_freqs(problem->kernel) ? numerics_names[problem->freqs.numerics]
                                              : "given";
 }
 
-enum posenc_dtype output_dtype(const struct problem *problem)
+enum posenc_dtype problem_output_dtype(const struct problem *problem)
 {
     return tensor_dtype(problem, signature_output(signature_of(problem->kernel), 0));
 }
@@ -46,8 +46,8 @@ static bool is_power_of_two(double scale)
     return frexp(scale, &exponent) == 0.5;
 }
 
-/* Largest error below position 2^10 of an angle that is rounded to f64, as these families do. Near zeros of a sine it
- * is many ulp of the result, although limits are in ulp there (error_limits.txt). */
+/* Largest error of an angle below position 2^10 in families that round it to f64. Near zeros of a sine it is many ulp
+ * of the result, although limits are in ulp there (error_limits.txt). */
 static const double ANGLE_ERROR = 0x1p-42;
 static bool rounds_angle(const char *family)
 {
@@ -87,7 +87,7 @@ void compare_next(struct comparison *c, const struct call *call,
     enum posenc_kernel kernel = call->problem.kernel;
     describe_worst(c);
     c->call = call;
-    c->dtype = output_dtype(&call->problem);
+    c->dtype = problem_output_dtype(&call->problem);
     if (kernel_rotates(kernel)) {
         c->kind = COMPARE_PAIR;
         c->limit = signature_of(kernel)->error_limit(&call->problem, backend->fused);
@@ -98,7 +98,7 @@ void compare_next(struct comparison *c, const struct call *call,
     const enum posenc_kernel table =
         is_table_kernel(kernel) ? kernel : POSENC_KERNEL_SINUSOIDAL;
     const struct error_limit *limit =
-        error_limits_find(table, backend, numerics_name(&call->problem), at);
+        error_limits_find(table, backend, problem_numerics_name(&call->problem), at);
     c->range = range_name[at];
     c->lacks_limit = !limit;
     if (!limit)
@@ -267,7 +267,7 @@ void compare_peer_next(struct comparison *c, struct comparison *peer, const stru
     }
 }
 
-/* Returns the larger result of the pair that a channel is rotated in, or its own. */
+/* Returns the larger result of the pair to which a channel belongs, or of the channel itself if it is not rotated. */
 static double larger_of_pair(const struct problem *p, const float *row, int64_t channel)
 {
     const int64_t other = problem_rotation(p, channel).partner;
@@ -347,7 +347,7 @@ void require_within_limits(struct tally *t, const struct call *call,
     struct comparison c;
     struct tally own = { .run = t->run,
                          .result = { .kernel = call->problem.kernel,
-                                     .numerics = numerics_name(&call->problem) } };
+                                     .numerics = problem_numerics_name(&call->problem) } };
     struct oracle_answer *answer = oracle_get_answer(call);
     compare_begin(&c, &own);
     compare_next(&c, call, backend, RANGE_FARTHEST);

@@ -96,10 +96,10 @@ void require_within_limits(struct tally *t, const struct call *call,
 void compare_end(struct comparison *c);
 
 /* Returns the dtype of the first output of a problem. */
-enum posenc_dtype output_dtype(const struct problem *problem);
+enum posenc_dtype problem_output_dtype(const struct problem *problem);
 
 /* Returns the numerics mode of a problem, or "given" for kernels without angles. */
-const char *numerics_name(const struct problem *problem);
+const char *problem_numerics_name(const struct problem *problem);
 /* Describes a value's place: "position 497577 pair 317 sin of dim 768 theta 10000", or "batch 0 token 3 head 1
  * channel 8". */
 void describe_place(const struct call *call, int o, int64_t r, int64_t column, char *text,

@@ -73,8 +73,8 @@ static bool copy_file(int from, int to)
     return true;
 }
 
-/* Loads a copy. Its descriptor stays open as long, so that the next copy gets another path. Returns the handle, or
- * NULL. */
+/* Loads a copy. Its descriptor stays open while the copy is loaded, so that the next copy gets another path. Returns
+ * the handle, or NULL. */
 static void *load_copy(const char *path, int mode, int *file, char error[PLUGIN_ERROR])
 {
     char name[PATH_MAX] = "";
@@ -206,7 +206,7 @@ struct library *library_open(const char *path, char error[PLUGIN_ERROR])
     return NULL;
 }
 
-/* Closes the descriptor of a copy, unless the copy is still loaded: no other copy may get its path. */
+/* Closes the descriptor of a copy. Keeps it while the copy is still loaded, so that no other copy gets its path. */
 static void close_copy(int file)
 {
     char name[PATH_MAX];

@@ -10,7 +10,7 @@
 enum { PLUGIN_ERROR = 1024 };
 
 /* Opens a shared object by its path, without a search in other folders. Returns its handle for dlsym(), or NULL and a
- * message. `what`: what the object should be, which the message ends with. */
+ * message. `what` describes the expected object at the end of the message. */
 void *plugin_open_object(const char *path, const char *what, char error[PLUGIN_ERROR]);
 
 /* Open a shared object, which is never closed, and return its backend, or NULL and a message. plugin_find() accepts

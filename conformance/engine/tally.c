@@ -48,8 +48,9 @@ bool tally_begin_problem(struct tally *t, struct suite_run *run, const struct pr
 {
     va_list list;
     va_start(list, name);
-    const bool selected = begin_case(t, run, p->kernel, p->dtype, suite, numerics_name(p),
-                                     run->backend->f16_bf16 || problem_is_f32(p), name, list);
+    const bool selected =
+        begin_case(t, run, p->kernel, p->dtype, suite, problem_numerics_name(p),
+                   run->backend->f16_bf16 || problem_is_f32(p), name, list);
     va_end(list);
     t->result.scale = kernel_has_freqs(p->kernel) ? p->scale : 0.0;
     return selected;
@@ -83,7 +84,7 @@ bool require_clean(struct tally *t, const struct guard_result *g)
            require(t, g->status == POSENC_OK, "rejected: %s", posenc_status_string(g->status));
 }
 
-uint32_t value_bits(float value)
+uint32_t canonical_bits(float value)
 {
     const uint32_t bits = float_to_bits(value);
     return isnan(value) && bits != CALL_CANARY ? 0x7fc00000u : bits;
@@ -93,7 +94,7 @@ bool require_same_bits(struct tally *t, const float *got, const float *want, int
                        const char *what)
 {
     for (int64_t i = 0; i < n; i++)
-        if (value_bits(got[i]) != value_bits(want[i]))
+        if (canonical_bits(got[i]) != canonical_bits(want[i]))
             return require(t, false, "%s: element %lld is %.9g (%08x), not %.9g (%08x)", what,
                            (long long)i, (double)got[i], float_to_bits(got[i]), (double)want[i],
                            float_to_bits(want[i]));
@@ -151,7 +152,8 @@ struct call *tally_create_call(struct tally *t, const struct implementation *imp
         return NULL;
     kept->before = t->kept;
     t->kept = kept;
-    enum posenc_status made = call_create_by(implementation, &kept->call, p, &memory_default);
+    enum posenc_status made =
+        call_create_by(implementation, &kept->call, p, &tensor_allocator_default);
     t->problem = &kept->call.problem;
     kept->made = made == POSENC_OK;
     return require_status(t, "the call was not made", made, &kept->call.error) ? &kept->call
@@ -176,7 +178,7 @@ const struct call *tally_run(struct tally *t, const struct problem *p, call_edit
 bool tally_run_guarded(struct tally *t, struct guard *guard, enum guard_mode mode,
                        const struct problem *p, struct call *call, bool *has_memory)
 {
-    const struct memory memory = guard_memory(guard, mode);
+    const struct tensor_allocator memory = guard_memory(guard, mode);
     const enum posenc_status made = call_create_by(t->run->implementation, call, p, &memory);
     t->problem = p;
     if (has_memory)

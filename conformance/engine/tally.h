@@ -36,10 +36,10 @@ bool require_same_bits(struct tally *t, const float *got, const float *want, int
                        const char *what);
 /* Requires |got - want| <= bound. */
 bool require_within(struct tally *t, double got, double want, double bound, const char *what);
-/* Ends as skipped with this reason, unless a check fails. */
+/* Makes the result "skipped", with this reason, unless a check fails. */
 void tally_skip(struct tally *t, const char *reason);
-/* Returns the bits of a value, equal for every NaN except the canary of unwritten values. */
-uint32_t value_bits(float value);
+/* Returns the bits of a value, which are equal for all NaNs except the canary of unwritten values. */
+uint32_t canonical_bits(float value);
 /* Frees the calls and reports the result. A tally without any check fails. */
 void tally_end(struct tally *t);
 

@@ -29,12 +29,13 @@ struct exact_section exact_section(const struct posenc_freqs_spec *spec, int64_t
 
 /* Pair of a layout that assigns one pair after the other to the axes in turn. An axis is skipped once its section is
  * full. Pair 0 is { 0, 0, 0 }. */
-struct dealt_pair {
+struct round_robin_pair {
     int64_t index, on_axis; /* among all pairs; among those of its axis */
     int axis;
 };
 
-static void next_dealt_pair(const struct posenc_freqs_spec *spec, struct dealt_pair *pair)
+static void next_round_robin_pair(const struct posenc_freqs_spec *spec,
+                                  struct round_robin_pair *pair)
 {
     do {
         pair->axis = (pair->axis + 1) % 3;
@@ -43,11 +44,12 @@ static void next_dealt_pair(const struct posenc_freqs_spec *spec, struct dealt_p
     pair->index++;
 }
 
-static struct dealt_pair find_dealt_pair(const struct posenc_freqs_spec *spec, int64_t index)
+static struct round_robin_pair find_round_robin_pair(const struct posenc_freqs_spec *spec,
+                                                     int64_t index)
 {
-    struct dealt_pair pair = { 0, 0, 0 };
+    struct round_robin_pair pair = { 0, 0, 0 };
     while (pair.index < index)
-        next_dealt_pair(spec, &pair);
+        next_round_robin_pair(spec, &pair);
     return pair;
 }
 
@@ -58,7 +60,7 @@ int exact_axis(const struct posenc_freqs_spec *spec, int64_t i)
 {
     const int axis = (int)(i % 3);
     if (spec->mrope_layout == POSENC_MROPE_LAYOUT_KIMI && spec->mrope_section[0] != 0)
-        return find_dealt_pair(spec, i).axis;
+        return find_round_robin_pair(spec, i).axis;
     if (spec->mrope_layout != POSENC_MROPE_LAYOUT_QWEN3_VL || spec->mrope_section[0] == 0)
         return exact_section(spec, i).axis;
     return i < 3 * spec->mrope_section[axis] ? axis : 0;
@@ -84,14 +86,14 @@ static void compute_exponent(const struct posenc_freqs_spec *spec, int64_t i,
     }
     if (spec->mrope_section[0] == 0)
         return;
-    struct dealt_pair pair = { 0, 0, 0 };
+    struct round_robin_pair pair = { 0, 0, 0 };
     if (spec->mrope_layout == POSENC_MROPE_LAYOUT_PIXTRAL) { /* modeling_pixtral.py */
         while (pair.axis != section.axis || pair.on_axis != i - section.start)
-            next_dealt_pair(spec, &pair);
+            next_round_robin_pair(spec, &pair);
         *numerator = 2 * pair.index;
     }
     if (spec->mrope_layout == POSENC_MROPE_LAYOUT_KIMI) {
-        pair = find_dealt_pair(spec, i);
+        pair = find_round_robin_pair(spec, i);
         *numerator = 2 * pair.on_axis;
         *denominator = 2 * spec->mrope_section[pair.axis];
     }

@@ -100,7 +100,7 @@ static struct big yarn_pair(const struct scaling_state *state, double rotations)
     return big_divide(numerator, big_multiply(big_integer(2), state->log_theta));
 }
 
-/* Sets the range of pairs in which YaRN goes over from unscaled to scaled frequencies. */
+/* Sets the range of pairs over which YaRN blends from unscaled to scaled frequencies. */
 static void yarn_range(struct scaling_state *state)
 {
     const struct posenc_freqs_spec *spec = state->spec;

@@ -91,8 +91,8 @@ static int64_t nearest_integer(struct big a)
 }
 
 /* Among rational fractions of a turn, only twelfths have a rational sine or cosine (Niven's theorem). If a wavelength
- * is an integer, a position can be at one of them: at a quarter turn, or a third of a quarter beside it. Their sines
- * and cosines must be exact. */
+ * is an integer, the angle of a position can be one of them: a multiple of a quarter turn, or a twelfth of a turn
+ * before or after one. Such sines and cosines must be exact. */
 void big_sincos_time(struct big turns, double time, struct big *sine, struct big *cosine)
 {
     static const struct big third = { .exponent = -1,

@@ -110,7 +110,7 @@ static void leak_lane(struct kernel_call *c)
         }
 }
 
-/* Changes some scores by the lane to the right: of even heads those of key 1, 6, 11, ..., which one round of the case
+/* Changes some scores by the lane to the right: those of keys 1, 6, 11, ... in even heads, which one round of the case
  * compares. */
 static void leak_lane_of_few(struct kernel_call *c)
 {

@@ -74,7 +74,8 @@ static void differ_by_batch(struct kernel_call *c)
         flip_bit_of_second_batch(c);
 }
 
-/* Is wrong in a part of the batches, which has fewer of them than the call before, at the same stride. */
+/* Computes a wrong result if a call has fewer batches than the call before, at the same stride, as a part of that call
+ * would have. */
 static void differ_in_part_of_batches(struct kernel_call *c)
 {
     static int64_t batches, stride;
@@ -112,7 +113,7 @@ static void differ_in_place_by_i64(struct kernel_call *c)
         put_wrong_value(c, 0);
 }
 
-/* Returns true if x has a stride that is negative, or, with `sign` 0, one that is 0. */
+/* Returns true if x has a negative stride; with `sign` 0, a stride of 0. */
 static bool has_stride(const struct posenc_tensor *x, int sign)
 {
     bool has = false;
@@ -170,7 +171,7 @@ static void lose_sign_of_x_scale(struct kernel_call *c)
     run_kernel(c);
 }
 
-/* Computes 0 for an x_scale of 0 times NaN. */
+/* Computes 0 for NaN times an x_scale of 0. */
 static void hide_nan_by_zero(struct kernel_call *c)
 {
     run_kernel(c);
@@ -247,8 +248,8 @@ static void count_batches_modulo_4(struct kernel_call *c)
 
 /* ---- Threads ---- */
 
-/* Writes each row to a static scratch and reads it back. In between other threads run: it sleeps in the first rows,
- * because yielding has no effect on a busy machine. */
+/* Writes each row to a static scratch buffer and reads it back. In the first rows it sleeps between the two, so that
+ * other threads run. Yielding would have no effect on a busy machine. */
 static void share_scratch(struct kernel_call *c)
 {
     enum { SLEEPS = 3, SCRATCH = 512 };
@@ -287,7 +288,7 @@ static bool has_batches(enum posenc_kernel kernel)
     return kernel_has_batch(kernel) && encodes(kernel);
 }
 
-/* Returns true if a dimension of the first output counts this. */
+/* Returns true if a dimension of the first output counts `dim`. */
 static bool output_counts(enum posenc_kernel kernel, enum dim dim)
 {
     const struct tensor_spec *out = signature_output(signature_of(kernel), 0);

@@ -60,7 +60,7 @@ static void copy_tensor(const struct posenc_tensor *from, const struct posenc_te
                (size_t)tensor_width(from) * storage_size(from->dtype));
 }
 
-/* Computes the output in the buffer and copies it. Computes outputs that are too large, or empty, in place. */
+/* Computes the output in the buffer and copies it. An output that is empty or too large is computed in place. */
 static void run_in_buffer(struct kernel_call *c, void *buffer)
 {
     struct posenc_tensor *out = c->out;

@@ -231,7 +231,7 @@ const char *golden_problem(const char *line, bool library)
     struct oracle *oracle = NULL;
     answer_begin();
     bool good = notation_read(line, &read, &arena, error);
-    if (good && call_create(&call, &read.problem, &memory_default) != POSENC_OK) {
+    if (good && call_create(&call, &read.problem, &tensor_allocator_default) != POSENC_OK) {
         posenc_error_text(&call.error, error, sizeof error);
         good = false;
     } else if (good) {

@@ -175,7 +175,7 @@ static int reject_name(const char *name, char error[MODEL_ERROR])
     char known[MODEL_ERROR / 2] = "";
     size_t best = 6, at = 0;
     for (const struct preset *s = presets; s < presets + N_PRESETS; s++) {
-        /* The beginning of a name counts as no edit. */
+        /* A name that begins with the text counts as zero edits away. */
         const bool begins = strncmp(name, s->name, strlen(name)) == 0;
         const size_t d = begins ? 0 : text_edit_distance(name, s->name);
         near = d < best ? s->name : near;

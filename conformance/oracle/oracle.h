@@ -36,7 +36,7 @@ struct oracle_answer {
     bool is_cached;
 };
 /* Returns the answer of a call, or NULL if out of memory. Answers are cached for calls of the same problem by other
- * backends. Release each before getting an answer of another kernel, which empties the cache. */
+ * backends. An answer of another kernel empties the cache, so release each answer before. */
 struct oracle_answer *oracle_get_answer(const struct call *call);
 void oracle_release_answer(struct oracle_answer *answer);
 

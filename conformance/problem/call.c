@@ -47,7 +47,8 @@ static void default_free(void *user, void *data)
         free(base);
 }
 
-const struct memory memory_default = { .get = default_get, .free = default_free };
+const struct tensor_allocator tensor_allocator_default = { .get = default_get,
+                                                           .free = default_free };
 
 /* ---- Implementations under test ---- */
 
@@ -98,7 +99,7 @@ void (*backend_entry(const struct posenc_backend *backend, enum posenc_kernel ke
 bool call_check(struct call *call, enum posenc_status status, const char *what, int64_t value,
                 int64_t least, int64_t most)
 {
-    /* A value inside the range was rejected for another reason: an empty range says so. */
+    /* A value inside the range was rejected for another reason, which an empty range reports. */
     const bool within = least <= value && value <= most;
     const double from = within ? 1.0 : (double)least, to = within ? 0.0 : (double)most;
     if (status != POSENC_OK) {
@@ -146,12 +147,12 @@ static bool check_problem(struct call *call)
 
 enum posenc_status call_create_by(const struct implementation *implementation,
                                   struct call *call, const struct problem *problem,
-                                  const struct memory *memory)
+                                  const struct tensor_allocator *memory)
 {
     *call = (struct call){ .problem = *problem,
                            .implementation =
                                implementation ? implementation : &implementation_library,
-                           .memory = memory ? *memory : memory_default };
+                           .memory = memory ? *memory : tensor_allocator_default };
     if (!check_problem(call) || !call_make_arguments(call)) {
         const struct posenc_error error = call->error;
         call_destroy(call);
@@ -181,7 +182,7 @@ void call_unshare(struct call *copy)
 }
 
 enum posenc_status call_create(struct call *call, const struct problem *problem,
-                               const struct memory *memory)
+                               const struct tensor_allocator *memory)
 {
     return call_create_by(NULL, call, problem, memory);
 }
@@ -365,12 +366,13 @@ bool call_make_arguments(struct call *call)
 
 /* ---- Parts of a call ---- */
 
-struct range {
+struct call_part {
     enum dim dim;
     int64_t from, count;
 };
 
-static void cut_tensor(struct call *c, const struct tensor_spec *spec, const struct range *part)
+static void cut_tensor(struct call *c, const struct tensor_spec *spec,
+                       const struct call_part *part)
 {
     struct posenc_tensor *t = call_argument(c, spec);
     const int d = call_dim(c, spec, part->dim);
@@ -381,7 +383,7 @@ static void cut_tensor(struct call *c, const struct tensor_spec *spec, const str
 }
 
 static void cut_positions(struct call *c, const struct tensor_spec *spec,
-                          const struct range *part)
+                          const struct call_part *part)
 {
     struct posenc_positions *p = call_argument(c, spec);
     const int64_t item = p->kind == POSENC_POSITIONS_I64 ? 8 : 4;
@@ -399,7 +401,7 @@ static void cut_positions(struct call *c, const struct tensor_spec *spec,
 /* Returns the number of elements of the whole before the first of the part. An index by query - key + keys - 1 begins
  * later for later queries and for earlier keys. */
 static int64_t elements_before(const struct call *c, const struct tensor_spec *spec,
-                               const struct range *part)
+                               const struct call_part *part)
 {
     const struct problem *p = &c->problem;
     int64_t stride = 1;
@@ -419,7 +421,7 @@ static int64_t elements_before(const struct call *c, const struct tensor_spec *s
 }
 
 static void cut_pointer(struct call *c, const struct tensor_spec *spec,
-                        const struct range *part)
+                        const struct call_part *part)
 {
     const char *data = call_data(c, spec);
     data += 4 * elements_before(c, spec, part); /* f32 and int32 have the same size */
@@ -427,7 +429,7 @@ static void cut_pointer(struct call *c, const struct tensor_spec *spec,
 }
 
 /* Sets query_offset, the position of query 0 minus that of key 0, for the part. */
-static void cut_offset(struct call *c, const struct range *part)
+static void cut_offset(struct call *c, const struct call_part *part)
 {
     const size_t at = signature_argument(signature_of(c->problem.kernel), MEMBER(query_offset));
     int64_t offset;
@@ -440,7 +442,7 @@ static void cut_offset(struct call *c, const struct range *part)
 
 struct call call_cut(const struct call *whole, enum dim dim, int64_t from, int64_t count)
 {
-    const struct range part = { dim, from, count };
+    const struct call_part part = { dim, from, count };
     struct call c = *whole;
     for (EACH_TENSOR(spec, signature_of(c.problem.kernel)))
         if (spec->form == FORM_TENSOR)

@@ -95,29 +95,29 @@ static int64_t weave_tensors(const struct problem *p, struct posenc_tensor *t)
 
 /* ---- Rows in use ---- */
 
-/* Rows of a tensor that its call uses: all of them, or of a large table those at the call's positions, some of which
- * may be equal. */
-struct rows {
+/* Rows of a tensor that its call uses. These are all rows or, in a large table, those at the call's positions, which
+ * may repeat. */
+struct used_rows {
     const struct problem *problem; /* with the positions; NULL: all rows */
     int64_t n, all;
 };
 
 enum { LARGE_TABLE = 1 << 24 }; /* elements */
 
-static struct rows call_rows(const struct call *call, const struct tensor_spec *spec,
-                             const struct posenc_tensor *t)
+static struct used_rows call_rows(const struct call *call, const struct tensor_spec *spec,
+                                  const struct posenc_tensor *t)
 {
     const struct problem *p = &call->problem;
     const int64_t all = storage_rows(t), width = t->shape[t->rank - 1];
     const bool table = spec->role == ROLE_INPUT && spec->dims[0] == DIM_ROW && !spec->fill;
     if (!table || kernel_on_scores(p->kernel) || p->recipe != RECIPE_MIX || width == 0 ||
         all < LARGE_TABLE / width)
-        return (struct rows){ NULL, all, all };
-    return (struct rows){ p, p->batch * p->tokens, all };
+        return (struct used_rows){ NULL, all, all };
+    return (struct used_rows){ p, p->batch * p->tokens, all };
 }
 
 /* Returns the row of index i. A position past the table counts as 0 here; the library rejects it later. */
-static int64_t row_at(const struct rows *rows, int64_t i)
+static int64_t row_at(const struct used_rows *rows, int64_t i)
 {
     const struct problem *p = rows->problem;
     const int64_t r = p ? problem_position(p, i / p->tokens, i % p->tokens) : i;
@@ -127,25 +127,26 @@ static int64_t row_at(const struct rows *rows, int64_t i)
 /* ---- Memory ---- */
 
 /* Memory to allocate. The last dimension counts the elements of a row. */
-struct block {
+struct memory_block {
     int n; /* dimensions */
     const int64_t *shape, *stride;
     size_t item; /* bytes of an element */
     char role;
     bool woven; /* the first dimension counts two tensors */
-    struct rows rows;
+    struct used_rows rows;
 };
 
 /* Extent of a block, in elements. With negative strides, some elements lie below the first one. */
-struct extent {
+struct block_extent {
     int64_t below, all;
     bool empty;
 };
 
-static bool measure_extent(struct call *call, const struct block *block, struct extent *extent)
+static bool measure_extent(struct call *call, const struct memory_block *block,
+                           struct block_extent *extent)
 {
     const int64_t most = MOST_ELEMENTS;
-    *extent = (struct extent){ .all = 1 };
+    *extent = (struct block_extent){ .all = 1 };
     for (int i = 0; i < block->n; i++) {
         int64_t reach;
         if (__builtin_mul_overflow(block->shape[i] - 1, block->stride[i], &reach))
@@ -161,7 +162,7 @@ static bool measure_extent(struct call *call, const struct block *block, struct 
 }
 
 /* Returns the distance of row r from the first element, in elements. */
-static int64_t row_offset(const struct block *block, int64_t r)
+static int64_t row_offset(const struct memory_block *block, int64_t r)
 {
     int64_t at = 0;
     for (int d = block->n - 2; d >= 0; d--) {
@@ -172,17 +173,17 @@ static int64_t row_offset(const struct block *block, int64_t r)
 }
 
 /* Returns true for a large block of which less than 1/16 of the bytes are in use. */
-static bool is_mostly_gaps(const struct block *block, size_t bytes)
+static bool is_mostly_gaps(const struct memory_block *block, size_t bytes)
 {
     const size_t used =
         (size_t)block->rows.n * (size_t)block->shape[block->n - 1] * block->item;
     return bytes >= RESERVE_FROM && bytes / 16 > used;
 }
 
-static char *get_block(struct call *call, const struct block *block,
-                       const struct extent *extent, int64_t offset)
+static char *get_block(struct call *call, const struct memory_block *block,
+                       const struct block_extent *extent, int64_t offset)
 {
-    const struct memory *m = &call->memory;
+    const struct tensor_allocator *m = &call->memory;
     const size_t bytes = extent->empty ? 0 : (size_t)extent->all * block->item;
     if ((size_t)extent->all > SIZE_MAX / 2 / block->item)
         return NULL;
@@ -203,12 +204,12 @@ static char *get_block(struct call *call, const struct block *block,
 /* Allocates a block; returns the address of its first element, or NULL. The offset from a 64-byte boundary is rounded
  * down to a multiple of the element size. */
 static void *make_memory(struct call *call, const struct tensor_spec *spec,
-                         const struct block *block)
+                         const struct memory_block *block)
 {
     const struct problem *p = &call->problem;
     const int64_t own = tensor_layout(p, spec)->offset_bytes, size = (int64_t)block->item;
     const int64_t offset = own ? own : p->offset_bytes;
-    struct extent extent;
+    struct block_extent extent;
     if (!measure_extent(call, block, &extent))
         return NULL;
     char *data = get_block(call, block, &extent, offset / size * size);
@@ -234,7 +235,7 @@ void tensor_scatter(const struct posenc_tensor *tensor, const float *dense)
 }
 
 /* Reads a tensor back to its dense copy, because elements that share memory have overwritten each other. */
-static void tensor_gather(const struct posenc_tensor *tensor, const struct rows *rows,
+static void tensor_gather(const struct posenc_tensor *tensor, const struct used_rows *rows,
                           float *dense)
 {
     const int64_t width = tensor->shape[tensor->rank - 1];
@@ -255,7 +256,8 @@ static float *keep_dense(struct call *call, const struct tensor_spec *spec, int6
     return dense;
 }
 
-/* Fills n elements of a dense copy from `first` on. A fill() of its own fills all: call_rows() selects no rows then. */
+/* Fills n elements of a dense copy from `first` on. A tensor with a fill() of its own is filled as a whole, as
+ * call_rows() selects none of its rows. */
 static bool fill_dense(struct call *call, const struct tensor_spec *spec, float *dense,
                        int64_t first, int64_t n)
 {
@@ -266,7 +268,7 @@ static bool fill_dense(struct call *call, const struct tensor_spec *spec, float 
 }
 
 static bool fill_tensor(struct call *call, const struct tensor_spec *spec,
-                        const struct posenc_tensor *t, const struct rows *rows)
+                        const struct posenc_tensor *t, const struct used_rows *rows)
 {
     const int64_t width = t->shape[t->rank - 1];
     float *dense = keep_dense(call, spec, rows->all * width);
@@ -294,8 +296,8 @@ static bool add_output(struct call *call, const struct tensor_spec *spec,
            (call->wide[o] = call_allocate(call, rows * width, sizeof(float)));
 }
 
-/* Allocates a tensor, and a second one that is woven into it at a distance of `apart` elements unless 0. The block's
- * first dimension, of the two tensors, is left out if nothing is woven. */
+/* Allocates a tensor, and a second one that is woven into it at a distance of `apart` elements unless 0. The first
+ * dimension of the block counts the two tensors. It is omitted if nothing is woven. */
 static void *make_block(struct call *call, const struct tensor_spec *spec,
                         const struct posenc_tensor *t, int64_t apart)
 {
@@ -306,7 +308,7 @@ static void *make_block(struct call *call, const struct tensor_spec *spec,
     const char output_role = both ? 'b' : 'o';
     memcpy(shape + 1, t->shape, sizeof t->shape);
     memcpy(stride + 1, t->stride, sizeof t->stride);
-    const struct block block = {
+    const struct memory_block block = {
         .n = t->rank + (apart ? 1 : 0),
         .shape = apart ? shape : shape + 1,
         .stride = apart ? stride : stride + 1,
@@ -332,7 +334,7 @@ static bool make_strided(struct call *call, const struct tensor_spec *spec)
                 : make_block(call, spec, t, apart);
     if (!t->data || (output && !add_output(call, spec, t)))
         return false;
-    const struct rows rows = call_rows(call, spec, t);
+    const struct used_rows rows = call_rows(call, spec, t);
     return (output && !problem_accumulates(p)) || fill_tensor(call, spec, t, &rows);
 }
 
@@ -341,12 +343,12 @@ static bool make_pointer(struct call *call, const struct tensor_spec *spec)
 {
     const struct problem *p = &call->problem;
     const int64_t n = tensor_elements(p, spec), stride = 1;
-    const struct block block = { .n = 1,
-                                 .shape = &n,
-                                 .stride = &stride,
-                                 .item = sizeof(float),
-                                 .role = 'i',
-                                 .rows = { .n = 1, .all = 1 } };
+    const struct memory_block block = { .n = 1,
+                                        .shape = &n,
+                                        .stride = &stride,
+                                        .item = sizeof(float),
+                                        .role = 'i',
+                                        .rows = { .n = 1, .all = 1 } };
     float *data = make_memory(call, spec, &block), *dense = NULL;
     if (!data)
         return false;
@@ -432,12 +434,12 @@ static bool make_positions(struct call *call, const struct tensor_spec *spec)
     /* The last dimension of a block is a row: here one position. */
     const int64_t each[4] = { shape[0], shape[1], shape[2], 1 },
                   step[4] = { stride[0], stride[1], stride[2], 1 };
-    const struct block block = { .n = 4,
-                                 .shape = each,
-                                 .stride = step,
-                                 .item = item,
-                                 .role = 'i',
-                                 .rows = { .n = n, .all = n } };
+    const struct memory_block block = { .n = 4,
+                                        .shape = each,
+                                        .stride = step,
+                                        .item = item,
+                                        .role = 'i',
+                                        .rows = { .n = n, .all = n } };
     char *data = make_memory(call, spec, &block);
     positions->data = data;
     return data && fill_positions(call, data, shape, stride, (int64_t)item);

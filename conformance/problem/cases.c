@@ -57,7 +57,7 @@ bool case_is_shape(const struct problem_line *line)
     return false;
 }
 
-/* Returns the next line of a kernel by that name from index *i on; NULL past the last. */
+/* Returns the next line of a kernel with that name, from index *i on; NULL after the last. */
 static const struct problem_line *next_line(enum posenc_kernel kernel, const char *name,
                                             size_t *i)
 {
@@ -145,7 +145,8 @@ static size_t count_bytes(const struct problem *p, const char *tensor)
     return problem_working_set(p);
 }
 
-/* Returns a problem whose fields in a word are as large as the bytes allow: doubles steps, then halves. */
+/* Returns a problem whose fields in a word are as large as the bytes allow. The step doubles while it fits, then
+ * halves. */
 static struct problem grow(struct problem p, const char *word, const char *tensor, size_t bytes)
 {
     int64_t step = 1;

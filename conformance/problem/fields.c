@@ -15,7 +15,7 @@
 
 /* ---- The table of fields ---- */
 
-/* In the order of enum recipe, enum woven and enum posenc_position_kind. */
+/* In the order of enum input_recipe, enum woven and enum posenc_position_kind. */
 static const char *const recipe_names[] = { "mix", "onnx",  "onnx_3d", "onnx_no_position_ids",
                                             "any", "edges", "index",   NULL };
 static const char *const woven_names[] = { "none",   "rows",    "rows_swapped",

@@ -46,7 +46,7 @@ bool kernel_field_find(enum posenc_kernel kernel, const char *name, struct field
 /* Writes the name of a field. */
 void field_name(const struct field *field, char name[FIELD_TEXT]);
 
-/* Return the problem of a kernel in which all fields have their defaults, and true if a field has its own. */
+/* Return a kernel's problem in which all fields have their defaults, and true if a field has its default. */
 struct problem problem_blank(enum posenc_kernel kernel);
 bool field_is_blank(const struct field *field, const struct problem *problem);
 

@@ -185,44 +185,44 @@ static void restore_registers(void)
 #endif
 }
 
-/* ---- Notes for another process ---- */
+/* ---- Status for another process ---- */
 
-static _Thread_local struct guard_note *noted;
+static _Thread_local struct guard_status *thread_status;
 
-void guard_note_set(struct guard_note *note) { noted = note; }
+void guard_set_status(struct guard_status *status) { thread_status = status; }
 
-static void note_inside(bool inside)
+static void set_inside(bool inside)
 {
-    if (!noted)
+    if (!thread_status)
         return;
-    noted->turn++;
-    noted->inside = inside;
+    thread_status->changes++;
+    thread_status->inside = inside;
 }
 
 /* Copies positions if they fit, as another process cannot follow addresses. */
-static void note_begin(const struct problem *p)
+static void begin_call(const struct problem *p)
 {
-    struct guard_note *note = noted;
+    struct guard_status *status = thread_status;
     const size_t n = p->positions ? (size_t)p->tokens : 0;
-    if (!note)
+    if (!status)
         return;
-    note->known = n <= GUARD_POSITIONS && !p->freqs.values && !p->freqs.short_factor &&
-                  !p->freqs.long_factor;
-    note->problem = *p;
-    if (note->known && n > 0) {
-        memcpy(note->positions, p->positions, n * sizeof *p->positions);
-        note->problem.positions = note->positions;
+    status->known = n <= GUARD_POSITIONS && !p->freqs.values && !p->freqs.short_factor &&
+                    !p->freqs.long_factor;
+    status->problem = *p;
+    if (status->known && n > 0) {
+        memcpy(status->positions, p->positions, n * sizeof *p->positions);
+        status->problem.positions = status->positions;
     }
-    note_inside(true);
+    set_inside(true);
 }
 
-void guard_note_pause(void) { note_inside(false); }
-void guard_note_resume(void) { note_inside(true); }
+void guard_pause(void) { set_inside(false); }
+void guard_resume(void) { set_inside(true); }
 
-void guard_note_set_threads(int threads)
+void guard_set_other_threads(int threads)
 {
-    if (noted)
-        noted->beside = threads;
+    if (thread_status)
+        thread_status->other_threads = threads;
 }
 
 /* ---- Guarded calls ---- */
@@ -250,10 +250,10 @@ static struct guard_result run_call(struct call *call, const struct posenc_backe
     if (in_modes)
         fp_state_set(unusual_state(own));
     const struct fp_state before = fp_state_get();
-    note_begin(&call->problem);
+    begin_call(&call->problem);
     const bool returned = trap_run(call, backend, &result.status);
     restore_registers();
-    note_inside(false);
+    set_inside(false);
     const struct fp_state after = fp_state_get();
     fp_state_set((struct fp_state){ own.control, in_modes ? own.flags : after.flags });
     if (returned) {

@@ -22,9 +22,9 @@ enum guard_mode { GUARD_END, GUARD_START };
 struct guard;
 struct guard *guard_create(void); /* NULL: out of memory, or no memory protection here */
 void guard_destroy(struct guard *guard);
-/* Returns an allocator for the buffers of one call after the other. A buffer is flush if its offset_bytes are 0;
- * otherwise a gap of less than 64 bytes, with the pattern, lies before the guard page. */
-struct memory guard_memory(struct guard *guard, enum guard_mode mode);
+/* Returns an allocator for the buffers of one call after the other. A buffer is flush if its offset_bytes are 0.
+ * Otherwise a gap of less than 64 bytes, which holds the pattern, lies before the guard page. */
+struct tensor_allocator guard_memory(struct guard *guard, enum guard_mode mode);
 
 /* Result of a guarded call. After `crashed`, the status is undefined. */
 struct guard_result {
@@ -48,27 +48,27 @@ struct guard_result guard_run(struct call *call, const struct posenc_backend *ba
 struct guard_result guard_run_in_modes(struct call *call, const struct posenc_backend *backend,
                                        struct guard *guard);
 
-/* ---- Notes for another process ---- */
+/* ---- Status for another process ---- */
 
 /* State of a process in shared memory, for another process that detects calls that hang. */
 enum { GUARD_POSITIONS = 64 };
-struct guard_note {
-    volatile unsigned long turn; /* changes whenever a call begins or ends */
-    volatile bool inside;        /* a kernel runs */
-    volatile int beside;         /* other threads that call kernels at the same time */
-    bool known;                  /* `problem` is that of the last call */
-    struct problem problem;      /* refers to no memory outside this struct */
+struct guard_status {
+    volatile unsigned long changes; /* incremented when a call begins or ends */
+    volatile bool inside;           /* a kernel runs */
+    volatile int other_threads;     /* other threads that call kernels at the same time */
+    bool known;                     /* `problem` is that of the last call */
+    struct problem problem;         /* refers to no memory outside this struct */
     int64_t positions[GUARD_POSITIONS];
 };
-/* Makes the guarded calls of this thread write to a note from now on; NULL: to none. */
-void guard_note_set(struct guard_note *note);
-/* Notes the number of other threads that call kernels from now on. Their CPU time must not count as time of this
+/* Makes the guarded calls of this thread write to a status from now on; NULL: to none. */
+void guard_set_status(struct guard_status *status);
+/* Sets the number of other threads that call kernels from now on. Their CPU time must not count as time of this
  * thread's calls. */
-void guard_note_set_threads(int threads);
-/* Note that the call of this thread is suspended, for example by a guard_repair, and that it goes on. The time
+void guard_set_other_threads(int threads);
+/* Record that the call of this thread is suspended, for example by a guard_repair, and that it resumes. The time
  * between does not count as time of the kernel. */
-void guard_note_pause(void);
-void guard_note_resume(void);
+void guard_pause(void);
+void guard_resume(void);
 
 /* ---- Faults ---- */
 

@@ -273,15 +273,15 @@ static void guard_free(void *user, void *data)
         }
 }
 
-struct memory guard_memory(struct guard *g, enum guard_mode mode)
+struct tensor_allocator guard_memory(struct guard *g, enum guard_mode mode)
 {
     g->mode = mode;
-    return (struct memory){ .get = guard_get,
-                            .reserve = guard_reserve,
-                            .use = guard_use,
-                            .seal = guard_seal,
-                            .free = guard_free,
-                            .user = g };
+    return (struct tensor_allocator){ .get = guard_get,
+                                      .reserve = guard_reserve,
+                                      .use = guard_use,
+                                      .seal = guard_seal,
+                                      .free = guard_free,
+                                      .user = g };
 }
 
 /* ---- Descriptions of addresses ---- */

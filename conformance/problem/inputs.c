@@ -137,19 +137,19 @@ static float edge_x(uint64_t z, float value, enum posenc_dtype type)
 
 /* ---- The recipes of ONNX ---- */
 
-static bool is_onnx(enum recipe recipe)
+static bool is_onnx(enum input_recipe recipe)
 {
     return recipe >= RECIPE_ONNX && recipe <= RECIPE_ONNX_NO_POSITION_IDS;
 }
 
 enum { TWISTER_WORDS = 624, TWISTER_MIDDLE = 397 }; /* n and m of MT19937 */
 
-struct twister {
+struct mt19937 {
     uint32_t word[TWISTER_WORDS];
     int next;
 };
 
-static void twister_refill(struct twister *t)
+static void mt19937_refill(struct mt19937 *t)
 {
     for (int i = 0; i < TWISTER_WORDS; i++) {
         uint32_t *w = t->word,
@@ -159,10 +159,10 @@ static void twister_refill(struct twister *t)
     t->next = 0;
 }
 
-static uint32_t twister_word(struct twister *t)
+static uint32_t mt19937_u32(struct mt19937 *t)
 {
     if (t->next == TWISTER_WORDS)
-        twister_refill(t);
+        mt19937_refill(t);
     uint32_t y = t->word[t->next++];
     y ^= y >> 11;
     y ^= y << 7 & 0x9d2c5680u;
@@ -171,21 +171,21 @@ static uint32_t twister_word(struct twister *t)
 }
 
 /* Returns u in [0, 1). */
-static double twister_draw(struct twister *t)
+static double mt19937_real(struct mt19937 *t)
 {
-    uint32_t a = twister_word(t) >> 5, b = twister_word(t) >> 6;
+    uint32_t a = mt19937_u32(t) >> 5, b = mt19937_u32(t) >> 6;
     return ((double)a * 0x1p26 + (double)b) * 0x1p-53;
 }
 
 /* Starts the sequence of a problem at draw `first`. */
-static void twister_begin(struct twister *t, const struct problem *problem, int64_t first)
+static void mt19937_seed(struct mt19937 *t, const struct problem *problem, int64_t first)
 {
     t->word[0] = (uint32_t)problem->seed;
     for (uint32_t i = 1; i < TWISTER_WORDS; i++)
         t->word[i] = 1812433253u * (t->word[i - 1] ^ t->word[i - 1] >> 30) + i;
     t->next = TWISTER_WORDS;
     while (first-- > 0)
-        twister_draw(t);
+        mt19937_real(t);
 }
 
 static int64_t count_draws_of_x(const struct problem *p)
@@ -197,48 +197,48 @@ static int64_t count_draws_of_x(const struct problem *p)
 static void draw_x(float *to, const struct problem *p)
 {
     const int64_t heads = p->heads, tokens = p->tokens;
-    struct twister twister;
-    twister_begin(&twister, p, 0);
+    struct mt19937 generator;
+    mt19937_seed(&generator, p, 0);
     for (int64_t i = 0; i < count_draws_of_x(p); i++) {
         const int64_t r = i / p->dim, b = r / tokens / heads, h = r / tokens % heads;
         const int64_t row =
             p->recipe == RECIPE_ONNX_3D ? r : (b * tokens + r % tokens) * heads + h;
-        to[row * p->dim + i % p->dim] = (float)twister_draw(&twister);
+        to[row * p->dim + i % p->dim] = (float)mt19937_real(&generator);
     }
 }
 
 int64_t problem_draw_position(const struct problem *problem, int64_t b, int64_t t)
 {
-    struct twister twister;
-    twister_begin(&twister, problem, count_draws_of_x(problem) + b * problem->tokens + t);
-    return (int64_t)((double)problem->rows * twister_draw(&twister));
+    struct mt19937 generator;
+    mt19937_seed(&generator, problem, count_draws_of_x(problem) + b * problem->tokens + t);
+    return (int64_t)((double)problem->rows * mt19937_real(&generator));
 }
 
 /* Draws sines or, after them, cosines. */
 static void draw_rotation(const struct problem *p, bool sines, float *to, int64_t n)
 {
     const int64_t ids = problem_draws_positions(p) ? p->batch * p->tokens : 0;
-    struct twister twister;
-    twister_begin(&twister, p, count_draws_of_x(p) + ids + (sines ? 0 : n));
+    struct mt19937 generator;
+    mt19937_seed(&generator, p, count_draws_of_x(p) + ids + (sines ? 0 : n));
     for (int64_t i = 0; i < n; i++)
-        to[i] = (float)twister_draw(&twister);
+        to[i] = (float)mt19937_real(&generator);
 }
 
 /* ---- cos and sin of base 10000 ---- */
 
 /* The first rows of cos and sin for one rotary_dim, as far as they have been computed. */
-struct rotation_table {
-    struct rotation_table *next;
+struct cos_sin_table {
+    struct cos_sin_table *next;
     int64_t half, rows;
     float *values[2]; /* cos and sin, [TABLE_ROWS, half] */
     uint64_t turn[][3];
 };
 
-static struct rotation_table *rotation_table_create(int64_t half)
+static struct cos_sin_table *cos_sin_table_create(int64_t half)
 {
     struct posenc_freqs_spec spec = posenc_freqs_spec_init();
     const size_t n = (size_t)half, elements = TABLE_ROWS * n;
-    struct rotation_table *table =
+    struct cos_sin_table *table =
         calloc(1, sizeof *table + n * sizeof *table->turn + 2 * elements * sizeof(float));
     double factor;
     if (!table)
@@ -258,12 +258,12 @@ static bool copy_rotations(int64_t half, int64_t first, int64_t rows, bool sines
     const int64_t from = first % TABLE_ROWS,
                   end = rows < TABLE_ROWS - from ? from + rows : TABLE_ROWS;
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static struct rotation_table *tables;
+    static struct cos_sin_table *tables;
     pthread_mutex_lock(&lock);
-    struct rotation_table *table = tables;
+    struct cos_sin_table *table = tables;
     while (table && table->half != half)
         table = table->next;
-    if (!table && (table = rotation_table_create(half))) {
+    if (!table && (table = cos_sin_table_create(half))) {
         table->next = tables;
         tables = table;
     }

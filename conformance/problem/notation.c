@@ -16,7 +16,7 @@ struct setting {
 static const char kernel_field_name[] = "";
 
 /* A message, and the place in the text that it is about. */
-struct complaint {
+struct parse_error {
     char *message;
     const char *at;
 };
@@ -35,7 +35,7 @@ struct statement {
 
 static const char blanks[] = " \t\r\n";
 
-char *text_cut(char **rest, char end)
+char *notation_cut_text(char **rest, char end)
 {
     char *piece = *rest, *after = piece ? strchr(piece, end) : NULL;
     *rest = after ? after + 1 : NULL;
@@ -59,17 +59,17 @@ static int find_setting(const struct statement *s, const char *field)
 }
 
 static bool add_setting(struct statement *s, const struct setting *setting,
-                        struct complaint *complaint)
+                        struct parse_error *parse_error)
 {
     const char *field = setting->field, *value = setting->value;
     const int before = find_setting(s, field);
-    complaint->at = setting->at;
+    parse_error->at = setting->at;
     if (before >= 0)
-        return notation_fail(complaint->message,
+        return notation_fail(parse_error->message,
                              "%.60s=%.100s: %.60s was given before, as %.100s", field, value,
                              field, s->settings[before].value);
     if (s->n == MOST_SETTINGS)
-        return notation_fail(complaint->message, "%.60s=%.100s: a line has at most %d fields",
+        return notation_fail(parse_error->message, "%.60s=%.100s: a line has at most %d fields",
                              field, value, MOST_SETTINGS - 1);
     s->settings[s->n++] = *setting;
     return true;
@@ -81,17 +81,17 @@ enum { KERNEL = 1, NAME = 2 };
 /* Splits a line into columns, and the words of the first into kernel, name and settings. A `with` has no name, and
  * its lines may have no kernel. */
 static bool split_line(struct statement *s, char *text, int allowed,
-                       struct complaint *complaint)
+                       struct parse_error *parse_error)
 {
-    s->at = complaint->at = text;
-    char *words = text_cut(&text, '|'), *rest;
+    s->at = parse_error->at = text;
+    char *words = notation_cut_text(&text, '|'), *rest;
     for (int i = 0; text; i++) {
         if (i == N_COLUMNS) {
-            complaint->at = text;
-            return notation_fail(complaint->message,
+            parse_error->at = text;
+            return notation_fail(parse_error->message,
                                  "|%.100s: expected at most | flags | note | source", text);
         }
-        s->columns[i] = text_cut(&text, '|');
+        s->columns[i] = notation_cut_text(&text, '|');
     }
     bool bare = true; /* no word had a '=' so far */
     for (char *word = words ? strtok_r(words, blanks, &rest) : NULL; word;
@@ -100,15 +100,15 @@ static bool split_line(struct statement *s, char *text, int allowed,
         bare = bare && !value;
         if (value && value > word) {
             *value = '\0';
-            if (!add_setting(s, &(struct setting){ word, value + 1, word }, complaint))
+            if (!add_setting(s, &(struct setting){ word, value + 1, word }, parse_error))
                 return false;
         } else if (bare && (allowed & KERNEL) && s->n == 0)
-            add_setting(s, &(struct setting){ kernel_field_name, word, word }, complaint);
+            add_setting(s, &(struct setting){ kernel_field_name, word, word }, parse_error);
         else if (bare && (allowed & NAME) && !s->name)
             s->name = word;
         else {
-            complaint->at = word;
-            return notation_fail(complaint->message,
+            parse_error->at = word;
+            return notation_fail(parse_error->message,
                                  "%.100s: expected field=value, such as tokens=3", word);
         }
     }
@@ -190,27 +190,27 @@ static bool check_lists(const struct problem *base, const struct problem *proble
  * other fields determine their length. */
 static bool make_problem(const struct statement *s, const struct problem *base,
                          struct problem *problem, struct arena *arena,
-                         struct complaint *complaint)
+                         struct parse_error *parse_error)
 {
     const struct setting *kernel = &s->settings[find_setting(s, kernel_field_name)];
     const enum posenc_kernel k = posenc_kernel_find(kernel->value);
     struct field field;
-    complaint->at = kernel->at;
+    parse_error->at = kernel->at;
     if (k == POSENC_KERNEL_NONE)
-        return reject_kernel(kernel->value, complaint->message);
+        return reject_kernel(kernel->value, parse_error->message);
     *problem = base && base->kernel == k ? *base : problem_blank(k);
     for (int lists = 0; lists < 2; lists++)
         for (const struct setting *at = s->settings; at < s->settings + s->n; at++) {
             if (!*at->field)
                 continue;
-            complaint->at = at->at;
+            parse_error->at = at->at;
             if (!kernel_field_find(k, at->field, &field))
-                return reject_field(k, at, complaint->message);
+                return reject_field(k, at, parse_error->message);
             if ((field.list != LIST_NONE) == lists &&
-                !field_read(&field, problem, at->value, arena, complaint->message))
+                !field_read(&field, problem, at->value, arena, parse_error->message))
                 return false;
         }
-    return !base || base->kernel != k || check_lists(base, problem, complaint->message);
+    return !base || base->kernel != k || check_lists(base, problem, parse_error->message);
 }
 
 /* Returns the first text that is not NULL; "" if both are. */
@@ -219,14 +219,14 @@ static const char *first_text(const char *a, const char *b) { return a ? a : b ?
 /* Makes a problem line from a line and its `with`. */
 static bool make_line(const struct statement *line, const struct statement *with,
                       const struct problem *base, struct problem_line *to, struct arena *arena,
-                      struct complaint *complaint)
+                      struct parse_error *parse_error)
 {
     *to = (struct problem_line){ .name = first_text(line->name, NULL),
                                  .flags = first_text(line->columns[0], with->columns[0]),
                                  .note = first_text(line->columns[1], with->columns[1]),
                                  .source = first_text(line->columns[2], with->columns[2]),
                                  .number = line->number };
-    return make_problem(line, base, &to->problem, arena, complaint);
+    return make_problem(line, base, &to->problem, arena, parse_error);
 }
 
 /* ---- Messages with line and column ---- */
@@ -241,13 +241,13 @@ static void find_place(const char *text, size_t at, int *line, int *column)
     }
 }
 
-/* Writes a complaint, preceded by its line and column. Complaints refer to a copy of the text. */
-static bool write_complaint(const struct complaint *complaint, const char *text,
-                            const char *copy, char error[NOTATION_ERROR])
+/* Writes an error, preceded by its line and column. Its address is in a copy of the text. */
+static bool write_parse_error(const struct parse_error *parse_error, const char *text,
+                              const char *copy, char error[NOTATION_ERROR])
 {
     int line, column;
-    find_place(text, (size_t)(complaint->at - copy), &line, &column);
-    return notation_fail(error, "%d:%d: %.850s", line, column, complaint->message);
+    find_place(text, (size_t)(parse_error->at - copy), &line, &column);
+    return notation_fail(error, "%d:%d: %.850s", line, column, parse_error->message);
 }
 
 /* ---- One line ---- */
@@ -265,20 +265,20 @@ bool notation_read_over(const struct problem *base, const char *text, struct pro
     struct statement s = { .number = 1 };
     char message[NOTATION_ERROR];
     char *copy = arena_text(arena, text, strlen(text));
-    struct complaint complaint = { .message = message, .at = copy };
+    struct parse_error parse_error = { .message = message, .at = copy };
     if (!copy)
         return notation_fail(error, "no memory for a line of %zu characters", strlen(text));
-    if (!split_line(&s, copy, KERNEL | NAME, &complaint))
-        return write_complaint(&complaint, text, copy, error);
+    if (!split_line(&s, copy, KERNEL | NAME, &parse_error))
+        return write_parse_error(&parse_error, text, copy, error);
     if (find_setting(&s, kernel_field_name) < 0) {
         notation_fail(message,
                       "\"%.100s\" begins with no kernel; expected one, a name if you like, and "
                       "field=value ...",
                       text);
-        return write_complaint(&complaint, text, copy, error);
+        return write_parse_error(&parse_error, text, copy, error);
     }
-    return make_line(&s, &no_with, base, line, arena, &complaint) ||
-           write_complaint(&complaint, text, copy, error);
+    return make_line(&s, &no_with, base, line, arena, &parse_error) ||
+           write_parse_error(&parse_error, text, copy, error);
 }
 
 /* ---- Files ---- */
@@ -290,7 +290,7 @@ struct reader {
     struct statement chosen_with, chosen_line; /* with one alternative each */
     size_t n_lines, room;
     int n_combinations; /* problems so far */
-    struct complaint complaint;
+    struct parse_error parse_error;
 };
 
 /* Calls add() for each combination of the alternatives of settings i, i + 1, ...; the first varies slowest. */
@@ -302,21 +302,21 @@ static bool for_each_alternative(struct reader *r, struct statement *s, int i,
     if (i == s->n)
         return ++r->n_combinations <= MOST_COMBINATIONS
                    ? add(r)
-                   : notation_fail(r->complaint.message,
+                   : notation_fail(r->parse_error.message,
                                    "alternatives of more than %d problems", MOST_COMBINATIONS);
     const char *all = s->settings[i].value;
     char *rest = arena_text(&r->list->arena, all, strlen(all));
-    bool good = rest || notation_fail(r->complaint.message, "no memory for alternatives");
+    bool good = rest || notation_fail(r->parse_error.message, "no memory for alternatives");
     while (good && rest) {
-        s->settings[i].value = first_text(text_cut(&rest, '/'), NULL);
+        s->settings[i].value = first_text(notation_cut_text(&rest, '/'), NULL);
         good = for_each_alternative(r, s, i + 1, add);
     }
     s->settings[i].value = all;
     return good;
 }
 
-/* Returns true if a line overrides a field of its `with`. tokens overrides positions, which has an element for each
- * token, and the reverse. */
+/* Returns true if a line overrides a field of its `with`. tokens and positions override each other, as positions has an
+ * element for each token. */
 static bool overrides(const struct statement *line, const char *field)
 {
     return find_setting(line, field) >= 0 ||
@@ -331,20 +331,20 @@ static bool add_problem(struct reader *r)
     struct statement all = *line;
     for (int i = 0; i < with->n; i++)
         if (!overrides(line, with->settings[i].field) &&
-            !add_setting(&all, &with->settings[i], &r->complaint))
+            !add_setting(&all, &with->settings[i], &r->parse_error))
             return false;
     list->lines =
         arena_grow(&list->arena, list->lines, list->n, &list->room, sizeof *list->lines);
     if (!list->lines)
-        return notation_fail(r->complaint.message, "no memory for %zu problems", list->n);
-    if (!make_line(&all, with, NULL, &list->lines[list->n], &list->arena, &r->complaint))
+        return notation_fail(r->parse_error.message, "no memory for %zu problems", list->n);
+    if (!make_line(&all, with, NULL, &list->lines[list->n], &list->arena, &r->parse_error))
         return false;
     list->n++;
     return true;
 }
 
-/* Adds the problems of a line for the current alternatives of its `with`; none if the line has the same field without
- * the current alternative. */
+/* Adds the problems of a line for the current alternatives of its `with`. Adds none if the line has such a field
+ * without the current alternative. */
 static bool add_line(struct reader *r, struct statement *line)
 {
     r->chosen_line = *line;
@@ -358,7 +358,7 @@ static bool add_line(struct reader *r, struct statement *line)
         r->chosen_line.settings[k].value = value;
     }
     line->is_used = true;
-    r->complaint.at = line->at;
+    r->parse_error.at = line->at;
     return for_each_alternative(r, &r->chosen_line, 0, add_problem);
 }
 
@@ -374,14 +374,14 @@ static bool add_lines(struct reader *r)
 static bool add_with(struct reader *r)
 {
     r->chosen_with = r->with;
-    r->complaint.at = r->with.at;
+    r->parse_error.at = r->with.at;
     if (!for_each_alternative(r, &r->chosen_with, 0, add_lines))
         return false;
     for (; r->n_lines > 0; r->n_lines--) {
         const struct statement *line = &r->lines[r->n_lines - 1];
-        r->complaint.at = line->at;
+        r->parse_error.at = line->at;
         if (!line->is_used)
-            return notation_fail(r->complaint.message,
+            return notation_fail(r->parse_error.message,
                                  "this line has no alternative in common with its `with`");
     }
     return true;
@@ -391,19 +391,19 @@ static bool read_statement(struct reader *r, char *text, int number)
 {
     struct statement s = { .number = number };
     if (strncmp(text, "with", 4) == 0 && strchr(" \t\r", text[4]))
-        return add_with(r) && split_line(&s, text + 4, KERNEL, &r->complaint) &&
+        return add_with(r) && split_line(&s, text + 4, KERNEL, &r->parse_error) &&
                (r->with = s, true);
     const bool has_kernel = find_setting(&r->with, kernel_field_name) >= 0;
-    if (!split_line(&s, text, has_kernel ? NAME : KERNEL | NAME, &r->complaint))
+    if (!split_line(&s, text, has_kernel ? NAME : KERNEL | NAME, &r->parse_error))
         return false;
-    r->complaint.at = s.at;
+    r->parse_error.at = s.at;
     if (!s.name)
-        return notation_fail(r->complaint.message,
+        return notation_fail(r->parse_error.message,
                              "no name; expected %sname and field=value ...",
                              has_kernel ? "" : "kernel, ");
     r->lines = arena_grow(&r->list->arena, r->lines, r->n_lines, &r->room, sizeof *r->lines);
     if (!r->lines)
-        return notation_fail(r->complaint.message, "no memory for this line");
+        return notation_fail(r->parse_error.message, "no memory for this line");
     r->lines[r->n_lines++] = s;
     return true;
 }
@@ -430,12 +430,12 @@ bool notation_read_file(const char *text, const char *path, struct problem_list 
 {
     char message[NOTATION_ERROR], place[NOTATION_ERROR];
     char *copy = arena_text(&list->arena, text, strlen(text));
-    struct reader r = { .list = list, .complaint = { message, copy }, .with.at = copy };
+    struct reader r = { .list = list, .parse_error = { message, copy }, .with.at = copy };
     if (!copy)
         return notation_fail(error, "%.120s: no memory for this file", path);
     if (read_lines(&r, copy))
         return true;
-    write_complaint(&r.complaint, text, copy, place);
+    write_parse_error(&r.parse_error, text, copy, place);
     return notation_fail(error, "%.120s:%.890s", path, place);
 }
 

@@ -28,7 +28,7 @@
 
 /* Returns the text before the first `end` in *rest, without blanks around it; NULL if there is none. Sets *rest to
  * the text after it, or NULL. */
-char *text_cut(char **rest, char end);
+char *notation_cut_text(char **rest, char end);
 
 /* Contents of a line; missing texts are "". */
 struct problem_line {

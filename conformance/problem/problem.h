@@ -56,7 +56,7 @@ extern const char *const dtype_names[], *const relative_names[];
 
 /* Recipes for the values of inputs (inputs.c). The ONNX recipes are those of the published tests of ONNX
  * RotaryEmbedding-23, for rope alone. */
-enum recipe {
+enum input_recipe {
     RECIPE_MIX,                  /* random numbers; cos and sin of positions */
     RECIPE_ONNX,                 /* X [batch, heads, tokens, head_dim] */
     RECIPE_ONNX_3D,              /* X [batch, tokens, heads head_dim] */
@@ -68,7 +68,7 @@ enum recipe {
 };
 
 /* Source of the columns of relative_bias and relative_sum: posenc_<name>_index(). */
-enum relative { RELATIVE_DEBERTA, RELATIVE_SHAW, RELATIVE_TRANSFORMER_XL };
+enum relative_source { RELATIVE_DEBERTA, RELATIVE_SHAW, RELATIVE_TRANSFORMER_XL };
 
 /* Ways in which two tensors are interleaved in one block of memory, without sharing an element: cos and sin of
  * rope_table, x and out of other kernels. The block has one more dimension, of size 2. */
@@ -135,8 +135,8 @@ struct problem {
     /* distance: columns, from the least distance of the call on; 0: as many as the call needs. window: rows of the
      * table; 0: one for each displacement in the window. */
     int64_t distances;
-    enum relative relative;     /* Transformer-XL: query_offset is keys - queries */
-    bool without_c2p, with_p2c; /* relative */
+    enum relative_source relative; /* Transformer-XL: query_offset is keys - queries */
+    bool without_c2p, with_p2c;    /* relative */
     /* window, relative: the index is problem_scattered_index(). alibi: slopes have both signs, or are 0. */
     bool scattered;
     bool accumulate; /* learned_grad: add to the contents of out */
@@ -152,13 +152,13 @@ struct problem {
     enum woven woven; /* only out of place, if kernel_woven_row() is not NULL */
     bool token_major; /* [tokens, batch, ...] in memory */
     int64_t pad;      /* unused elements between rows; canaries in guarded memory */
-    /* Offset of every tensor from a 64-byte boundary: a multiple of the smallest element size of the call, which is
-     * rounded down to a multiple of the tensor's element size. */
+    /* Offset of every tensor from a 64-byte boundary, a multiple of the smallest element size of the call. Each tensor
+     * rounds it down to a multiple of its own element size. */
     int64_t offset_bytes;
     struct tensor_layout layouts[LAYOUTS]; /* one for each row of the signature */
     uint64_t seed;                         /* of the inputs */
-    bool special;       /* inputs include NaN, infinities, zeros of both signs, subnormals */
-    enum recipe recipe; /* of the inputs */
+    bool special; /* inputs include NaN, infinities, zeros of both signs, subnormals */
+    enum input_recipe recipe; /* of the inputs */
     union parameter_value parameters[MOST_OWN_PARAMETERS];
 };
 
@@ -202,8 +202,8 @@ void problem_derive(struct problem *problem);
 int64_t problem_window_size(const struct problem *problem);
 int64_t problem_count_distances(int64_t queries, int64_t keys);
 
-/* Returns the bytes that a perfect kernel moves. Inputs are read once and outputs written once. Tables of cos and sin
- * of rotations count nothing, as they stay in cache. */
+/* Returns the bytes that a perfect kernel moves. Inputs are read once and outputs written once. Tables of cosines and
+ * sines for rotations do not count, as they stay in cache. */
 size_t problem_bytes(const struct problem *problem);
 
 /* Returns the bytes of memory that problem_bytes() reads or writes. Data written in place counts once. */
@@ -214,7 +214,7 @@ size_t problem_memory(const struct problem *problem);
 
 /* Allocator of a call's tensors. `role` is 'i' for an input, which kernels must not write, 'o' for an output, 'b' for
  * both in one. `offset_bytes` is the offset from a 64-byte boundary. */
-struct memory {
+struct tensor_allocator {
     void *(*get)(void *user, size_t bytes, int64_t offset_bytes, char role);
     /* Reserves address space for a tensor that is mostly gaps; NULL: get() allocates such tensors, too. */
     void *(*reserve)(void *user, size_t bytes, int64_t offset_bytes, char role);
@@ -225,7 +225,7 @@ struct memory {
     void (*free)(void *user, void *data);
     void *user;
 };
-extern const struct memory memory_default;
+extern const struct tensor_allocator tensor_allocator_default;
 
 /* An output of a call. Rows are numbered in the order batch, tokens, heads (or batch, heads, queries). */
 struct output {
@@ -260,7 +260,7 @@ struct call {
     const float *cos, *sin; /* [rows, rotary_dim / 2] */
     const float *slopes;    /* [heads], or [batch, heads] with slopes_by_batch */
     int64_t columns;        /* relative, relative_sum, distance */
-    struct memory memory;
+    struct tensor_allocator memory;
     int n_owned;
     void *owned[LAYOUTS]; /* allocated by `memory` */
     struct arena arena;   /* everything else that the call allocated */
@@ -268,13 +268,13 @@ struct call {
 };
 
 /* Makes a call; returns a status other than POSENC_OK if the problem is invalid or memory is lacking. Inputs follow
- * from the problem (inputs.c). NULL stands for memory_default. */
+ * from the problem (inputs.c). NULL stands for tensor_allocator_default. */
 enum posenc_status call_create(struct call *call, const struct problem *problem,
-                               const struct memory *memory);
+                               const struct tensor_allocator *memory);
 /* Does the same by the functions of an implementation, which must outlive the call; NULL: the library's. */
 enum posenc_status call_create_by(const struct implementation *implementation,
                                   struct call *call, const struct problem *problem,
-                                  const struct memory *memory);
+                                  const struct tensor_allocator *memory);
 /* Runs the kernel on a backend, or the selected one if that is NULL. */
 enum posenc_status call_run(struct call *call, const struct posenc_backend *backend);
 /* Restores the inputs of an in-place call; fills outputs with CALL_CANARY. */
@@ -306,8 +306,8 @@ int problem_axes(const struct problem *problem);
 /* Returns the position on an axis as the kernel reads it, with the fraction of a time step. */
 double problem_time(const struct problem *problem, int64_t b, int64_t t, int axis);
 
-/* Returns element i of an index to `n` rows or columns that no builder makes: it has runs of at most 61 elements that
- * rise, fall or stay, and each run starts anywhere. */
+/* Returns element i of an index to `n` rows or columns. Unlike the index of any builder, it has runs of at most 61
+ * elements that rise, fall or stay, and each run starts anywhere. */
 int64_t problem_scattered_index(const struct problem *problem, int64_t i, int64_t n);
 
 /* Returns 64 random bits, a function of its arguments (splitmix64). The ONNX recipes have another generator. */

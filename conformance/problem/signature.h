@@ -45,8 +45,8 @@ enum stream_id { STREAM_X, STREAM_TABLE, STREAM_C2P, STREAM_P2C, STREAM_COS, STR
 bool inputs_fill(float *to, int64_t first, int64_t n, const struct problem *problem,
                  enum stream_id stream);
 
-/* Returns a value of the recipe "edges" for 64 random bits z. It has any magnitude that the type has below `most`, a
- * power of two; with `above` also one from 1 to 2. */
+/* Returns a value of the recipe "edges" for 64 random bits z. Its magnitude may be any that the type has below `most`,
+ * a power of two; with `above`, also one from 1 to 2. */
 float inputs_draw_edge(uint64_t z, enum posenc_dtype type, float most, bool above);
 
 /* Returns the position of token t in batch b, if problem_draws_positions(). */
@@ -288,8 +288,8 @@ int call_dim(const struct call *call, const struct tensor_spec *spec, enum dim d
 
 /* Functions that return bool set call->error if they return false. call_destroy() frees all memory. */
 
-/* Returns true if `status` is POSENC_OK. The error names `what`, its value and the accepted range, unless the value
- * is in that range, or the range is empty (1 to 0), as no other value would do. */
+/* Returns true if `status` is POSENC_OK. Otherwise the error names `what` and its value. It also has the accepted
+ * range, unless the value is within it, or the range is empty (1 to 0) because no value would be accepted. */
 bool call_check(struct call *call, enum posenc_status status, const char *what, int64_t value,
                 int64_t least, int64_t most);
 /* Returns true if a value is in the accepted range; `otherwise` is the status if not. */

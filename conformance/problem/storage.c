@@ -10,21 +10,21 @@
 #include <assert.h>
 
 /* Format of a 16-bit type: bits of the fraction, bias of the exponent, bits of infinity. */
-struct format {
+struct float_format {
     int fraction, bias;
     uint32_t infinity;
 };
 
-static struct format format_of(enum posenc_dtype dtype)
+static struct float_format format_of(enum posenc_dtype dtype)
 {
-    return dtype == POSENC_DTYPE_F16 ? (struct format){ 10, 15, 0x7c00 }
-                                     : (struct format){ 7, 127, 0x7f80 };
+    return dtype == POSENC_DTYPE_F16 ? (struct float_format){ 10, 15, 0x7c00 }
+                                     : (struct float_format){ 7, 127, 0x7f80 };
 }
 
 size_t storage_size(enum posenc_dtype dtype) { return dtype == POSENC_DTYPE_F32 ? 4 : 2; }
 
 /* Rounds a finite magnitude to the narrow type; both are bits. */
-static inline uint32_t narrow_finite(struct format f, uint32_t magnitude)
+static inline uint32_t narrow_finite(struct float_format f, uint32_t magnitude)
 {
     int exponent = (int)(magnitude >> 23);
     uint32_t n = exponent ? (magnitude & 0x7fffffu) | 0x800000u : magnitude;
@@ -44,7 +44,7 @@ static inline uint32_t narrow_finite(struct format f, uint32_t magnitude)
 }
 
 /* Inline, so that each loop below is compiled for one constant format. */
-static inline uint16_t narrow(struct format f, float value)
+static inline uint16_t narrow(struct float_format f, float value)
 {
     const uint32_t bits = float_to_bits(value), magnitude = bits & 0x7fffffffu;
     uint32_t kept;

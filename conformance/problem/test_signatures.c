@@ -112,7 +112,7 @@ static void check_cuts(void)
 static void check_call(const struct problem *p, const char *what)
 {
     struct call call;
-    const bool made = call_create(&call, p, &memory_default) == POSENC_OK;
+    const bool made = call_create(&call, p, &tensor_allocator_default) == POSENC_OK;
     expect(made, what, made ? "" : call.error.what);
     for (EACH_TENSOR(spec, signature))
         expect(!made || spec->form != FORM_TENSOR || !tensor_present(p, spec) ||

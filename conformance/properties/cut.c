@@ -60,7 +60,7 @@ static void property_large(struct tally *t, const struct problem *p)
 
 enum { THREADS = 4, ROUNDS = 8 };
 
-struct worker {
+struct slice_thread {
     pthread_t thread;
     struct call part;
     const struct posenc_backend *backend;
@@ -69,7 +69,7 @@ struct worker {
 
 static void *run_part(void *user)
 {
-    struct worker *w = user;
+    struct slice_thread *w = user;
     w->result = guard_run(&w->part, w->backend, NULL);
     return NULL;
 }
@@ -77,7 +77,7 @@ static void *run_part(void *user)
 /* Runs the parts of all threads at once; returns false if one of them failed. */
 static bool run_threads(struct tally *t, const struct call *whole, enum dim dim, int64_t n)
 {
-    struct worker workers[THREADS];
+    struct slice_thread workers[THREADS];
     int started = 0;
     for (int i = 0; i < THREADS && started == i; i++) {
         int64_t from = n * i / THREADS, to = n * (i + 1) / THREADS;

@@ -36,8 +36,8 @@ static void edit_zero_x(struct call *call, const void *user)
     edit_fill_x(call, &minus_zero);
 }
 
-/* Runs all parts of one along a dimension but the last, each added to the gradient of those before. Leaves the last
- * part in `call`, for the caller of the edit to run. */
+/* Runs the parts of size 1 along a dimension, except the last one. Each adds to the gradient of the parts before it.
+ * Leaves the last part in `call`, which the caller of the edit runs. */
 static void run_parts(struct call *call, enum dim dim, int64_t n)
 {
     const struct call whole = *call;

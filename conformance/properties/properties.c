@@ -87,7 +87,8 @@ static void require_expected(struct tally *t, expected_value *expected, const st
     for (EACH_ELEMENT(at, inputs ? out : NULL)) {
         const float term = expected(inputs, at.row, at.column);
         const float want = inputs->x ? fmaf(element_x(&at), out->problem.x_scale, term) : term;
-        element_require(t, &at, storage_round(output_dtype(&out->problem), want), "by hand");
+        element_require(t, &at, storage_round(problem_output_dtype(&out->problem), want),
+                        "by hand");
     }
 }
 
@@ -159,20 +160,21 @@ float element_x(const struct element *at)
     return at->call->x[at->row * at->call->outputs[at->output].width + at->column];
 }
 
-struct place place_at(const struct posenc_tensor *in, int64_t row, int64_t column)
+struct tensor_element tensor_element_at(const struct posenc_tensor *in, int64_t row,
+                                        int64_t column)
 {
     const bool next = in && in->data && column == in->shape[in->rank - 1];
     if (next && row + 1 < storage_rows(in))
-        return (struct place){ in, row + 1, 0 };
-    return (struct place){ in && in->data && !next ? in : NULL, row, column };
+        return (struct tensor_element){ in, row + 1, 0 };
+    return (struct tensor_element){ in && in->data && !next ? in : NULL, row, column };
 }
 
-void place_put(struct place at, float value)
+void tensor_element_put(struct tensor_element at, float value)
 {
     storage_put(at.in->dtype, storage_row(at.in, at.row), at.column, value);
 }
 
-float place_get(struct place at)
+float tensor_element_get(struct tensor_element at)
 {
     return storage_get(at.in->dtype, storage_row(at.in, at.row), at.column);
 }
@@ -183,21 +185,21 @@ const float plus_one = 1.0f, minus_zero = -0.0f;
 
 void tensor_repeat_rows(const struct posenc_tensor *in, int64_t n)
 {
-    for (EACH_PLACE(at, in))
-        place_put(at, storage_row_f32(in, at.row % n)[at.column]);
+    for (EACH_TENSOR_ELEMENT(at, in))
+        tensor_element_put(at, storage_row_f32(in, at.row % n)[at.column]);
 }
 
 void edit_fill_x(struct call *call, const void *value)
 {
-    for (EACH_PLACE(at, call_x(call)))
-        place_put(at, *(const float *)value);
+    for (EACH_TENSOR_ELEMENT(at, call_x(call)))
+        tensor_element_put(at, *(const float *)value);
 }
 
 /* ---- Requirements of several files ---- */
 
 void element_require(struct tally *t, const struct element *at, float want, const char *what)
 {
-    require(t, value_bits(at->value) == value_bits(want),
+    require(t, canonical_bits(at->value) == canonical_bits(want),
             "row %lld element %lld is %.9g (%08x), %s %.9g (%08x)", (long long)at->row,
             (long long)at->column, (double)at->value, float_to_bits(at->value), what,
             (double)want, float_to_bits(want));

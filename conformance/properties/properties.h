@@ -18,9 +18,9 @@
  * x, it is the term that is added to x times x_scale. */
 typedef float expected_value(const struct call *inputs, int64_t r, int64_t c);
 
-/* A property has at most one of the functions below. If it has none, the outputs of both calls must have the same
- * bits. All but check_problem() apply after the problem was run, and its twin if there is one: a second call, which
- * differs from the first in some fields or edits. */
+/* A property has at most one of the functions below. If it has none, the outputs of both calls must have the same bits.
+ * A twin is a second call, which differs from the first in some fields or edits. check_problem() runs calls of its own.
+ * The other functions apply after the problem and its twin, if any, were run. */
 struct property {
     const char *name;
     void (*check_problem)(struct tally *t, const struct problem *p); /* makes its own calls */
@@ -97,19 +97,20 @@ static inline void element_next(struct element *at)
 float element_of_twin(const struct element *at, const struct call *twin);
 float element_x(const struct element *at);
 
-/* Index of an element of a tensor of any dtype, and the loop for (EACH_PLACE(at, tensor)) over all of them. A tensor
- * without data has none. place_put() rounds to the dtype. */
-struct place {
+/* Index of an element of a tensor of any dtype, and the loop for (EACH_TENSOR_ELEMENT(at, tensor)) over all of them. A
+ * tensor without data has none. tensor_element_put() rounds to the dtype. */
+struct tensor_element {
     const struct posenc_tensor *in;
     int64_t row, column;
 };
-struct place place_at(const struct posenc_tensor *in, int64_t row, int64_t column);
-void place_put(struct place at, float value);
-float place_get(struct place at);
-#define EACH_PLACE(at, whole)                                                                  \
-    struct place at = place_at(whole, 0, 0);                                                   \
+struct tensor_element tensor_element_at(const struct posenc_tensor *in, int64_t row,
+                                        int64_t column);
+void tensor_element_put(struct tensor_element at, float value);
+float tensor_element_get(struct tensor_element at);
+#define EACH_TENSOR_ELEMENT(at, whole)                                                         \
+    struct tensor_element at = tensor_element_at(whole, 0, 0);                                 \
     at.in;                                                                                     \
-    at = place_at(at.in, at.row, at.column + 1)
+    at = tensor_element_at(at.in, at.row, at.column + 1)
 
 /* ---- Edits of calls before they run ---- */
 

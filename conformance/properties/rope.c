@@ -71,8 +71,8 @@ static void check_relative(struct tally *t, const struct call *y)
 /* Makes the output of another call the input of this one. */
 static void edit_rotated_x(struct call *call, const void *from)
 {
-    for (EACH_PLACE(at, call_x(call)))
-        place_put(at, call_row(from, 0, at.row)[at.column]);
+    for (EACH_TENSOR_ELEMENT(at, call_x(call)))
+        tensor_element_put(at, call_row(from, 0, at.row)[at.column]);
 }
 
 /* Compares two rotations of token t, by positions a + t and b + t, with one by a + b + 2t, the position of the
@@ -91,7 +91,7 @@ static void compare_compose(struct tally *t, const struct call *once, const stru
 
 /* ---- The gradient ---- */
 
-static uint64_t random_at(struct place at)
+static uint64_t random_at(struct tensor_element at)
 {
     return rng_u64((uint64_t)at.row, (uint64_t)at.column);
 }
@@ -100,11 +100,11 @@ static uint64_t random_at(struct place at)
 static void edit_any_angles(struct call *call, const void *user)
 {
     (void)user;
-    for (EACH_PLACE(at, storage_as_writable(&call->args.rope.cos)))
-        place_put(at, 0.5f + (float)(random_at(at) >> 40) * 0x1p-24f);
-    for (EACH_PLACE(at, storage_as_writable(&call->args.rope.sin)))
-        place_put(at, (float)(random_at(at) & 0xffffff) * 0x1p-24f -
-                          (float)(random_at(at) >> 32 & 1));
+    for (EACH_TENSOR_ELEMENT(at, storage_as_writable(&call->args.rope.cos)))
+        tensor_element_put(at, 0.5f + (float)(random_at(at) >> 40) * 0x1p-24f);
+    for (EACH_TENSOR_ELEMENT(at, storage_as_writable(&call->args.rope.sin)))
+        tensor_element_put(at, (float)(random_at(at) & 0xffffff) * 0x1p-24f -
+                                   (float)(random_at(at) >> 32 & 1));
 }
 
 static double norm_1(double complex z) { return fabs(creal(z)) + fabs(cimag(z)); }
@@ -160,7 +160,7 @@ static uint32_t tail_bits(int64_t r, int64_t c)
 static void edit_tail(struct call *call, const void *user)
 {
     (void)user;
-    for (EACH_PLACE(at, call_x(call)))
+    for (EACH_TENSOR_ELEMENT(at, call_x(call)))
         if (at.column >= call->problem.rotary_dim)
             memcpy(storage_row_f32(at.in, at.row) + at.column,
                    &(uint32_t){ tail_bits(at.row, at.column) }, sizeof(float));
@@ -183,8 +183,8 @@ static const float negligible_epsilon = 0x1p-64f;
 
 static void edit_scaled(struct call *call, const void *scale)
 {
-    for (EACH_PLACE(at, call_x(call)))
-        place_put(at, place_get(at) * *(const float *)scale);
+    for (EACH_TENSOR_ELEMENT(at, call_x(call)))
+        tensor_element_put(at, tensor_element_get(at) * *(const float *)scale);
     call->args.rope_qk_norm.epsilon = negligible_epsilon;
 }
 

@@ -33,7 +33,7 @@
 
 /* ---- By distance ---- */
 
-/* Requires that a bias equals that of the query and key before. */
+/* Requires that a bias equals that of the previous query and key. */
 static void check_by_distance(struct tally *t, const struct call *out)
 {
     for (EACH_ELEMENT(at, out))
@@ -201,9 +201,9 @@ static int64_t index_length(const struct call *call)
 /* An index whose columns rise, fall or stay, except at one place. If `is_swap`, two neighbours are swapped there, or
  * one column of a constant line differs. Otherwise one column comes twice, or all later columns of a constant line
  * differ. */
-enum line { LINE_RISES, LINE_FALLS, LINE_STAYS };
+enum line_kind { LINE_RISES, LINE_FALLS, LINE_STAYS };
 struct broken_line {
-    enum line line;
+    enum line_kind line;
     bool is_swap;
     int64_t at;
 };
@@ -237,7 +237,7 @@ static void check_gathered(struct tally *t, const struct call *out)
     }
 }
 
-/* Requires sums by one addition after the other, in the order of the keys. */
+/* Requires sums that add one key after the other, in their order. */
 static void check_sums(struct tally *t, const struct call *out)
 {
     enum { MOST_COLUMNS = 1024 };
@@ -254,7 +254,8 @@ static void check_sums(struct tally *t, const struct call *out)
     }
 }
 
-/* Places at which lines break: more of them than any kernel reads elements at once. */
+/* Number and first of the places at which a line may break. The number exceeds the elements that any kernel reads at
+ * once. */
 enum { BROKEN_PLACES = 64, BROKEN_FROM = 20 };
 
 static void property_broken_line(struct tally *t, const struct problem *p)
@@ -262,7 +263,7 @@ static void property_broken_line(struct tally *t, const struct problem *p)
     const bool sums = signature_of(p->kernel)->work == WORK_SUMS;
     for (int i = 0; i < 2 * BROKEN_PLACES; i++) {
         const int64_t at = BROKEN_FROM + i / 2, places = p->queries + p->keys - 1;
-        for (enum line line = LINE_RISES; line <= LINE_STAYS && at + 1 < places; line++) {
+        for (enum line_kind line = LINE_RISES; line <= LINE_STAYS && at + 1 < places; line++) {
             const struct broken_line broken = { line, i % 2 == 1, at };
             const struct property property = { .name = "broken-line",
                                                .check_output =

@@ -40,7 +40,7 @@ static bool is_same_value(float got, float want)
 static void require_rounded(struct tally *t, const struct call *got, const struct call *f32,
                             const char *what)
 {
-    const enum posenc_dtype type = output_dtype(&got->problem);
+    const enum posenc_dtype type = problem_output_dtype(&got->problem);
     for (EACH_ELEMENT(at, got)) {
         const float *row = call_row(f32, at.output, at.row), result = row[at.column],
                     rounded = storage_round(type, result);
@@ -85,10 +85,10 @@ static void edit_extremes(struct call *call, const void *user)
     static const float bf16[] = { 0x1.fep127f, 0x1.8p127f,  0x1p-126f,   0x1.02p-126f,
                                   0x1p-133f,   0x1.8p-131f, 0x1.fcp-127f };
     const enum posenc_dtype dtype = *(const enum posenc_dtype *)user;
-    for (EACH_PLACE(at, call_x(call))) {
+    for (EACH_TENSOR_ELEMENT(at, call_x(call))) {
         const uint64_t z = rng_u64((uint64_t)at.row, (uint64_t)at.column);
         const float value = (dtype == POSENC_DTYPE_F16 ? f16 : bf16)[z % 7];
-        place_put(at, z >> 63 ? -value : value);
+        tensor_element_put(at, z >> 63 ? -value : value);
     }
 }
 
@@ -174,13 +174,13 @@ static void edit_every(struct call *call, const void *user)
     const struct posenc_tensor *x = call_x(call), *table = table_of(call);
     const bool patterns = checks_loads(&call->problem), is_out = table == call_out(call);
     (void)user;
-    for (EACH_PLACE(at, patterns && is_out ? NULL : table)) {
+    for (EACH_TENSOR_ELEMENT(at, patterns && is_out ? NULL : table)) {
         const int64_t i = at.row * table->shape[1] + at.column;
-        place_put(at, patterns ? minus_zero : input_of(call->problem.dtype, i).value);
+        tensor_element_put(at, patterns ? minus_zero : input_of(call->problem.dtype, i).value);
     }
     if (!patterns)
         edit_fill_x(call, &minus_zero);
-    for (EACH_PLACE(at, patterns ? x : NULL))
+    for (EACH_TENSOR_ELEMENT(at, patterns ? x : NULL))
         ((uint16_t *)storage_row(x, at.row))[at.column] =
             (uint16_t)(at.row * x->shape[x->rank - 1] + at.column);
 }

@@ -292,7 +292,7 @@ enum run_change { OUT_NULL, OUT_ODD, IN_PLACE, OUT_IN_INPUT, OFFSET, RUN_CHANGES
 
 /* Changes the arguments of a run. Returns true if the call must then be rejected; otherwise all its elements lie in
  * memory. */
-static bool change_run(struct call_test *t, enum run_change how, struct draws *d)
+static bool change_run(struct call_test *t, enum run_change how, struct random_state *d)
 {
     const struct run_arguments run = find_run_arguments(t->after.signature, &t->after.args);
     const bool in_place = run.x->data == run.out->data;
@@ -326,8 +326,8 @@ static bool check_changed_run(struct call_test *t, const struct posenc_backend *
                               enum run_change how)
 {
     const union arguments args = t->after.args;
-    const struct verdict verdict = t->verdict;
-    struct draws d = { .seed = rng_u64(t->seed, (uint64_t)how) };
+    const struct expected_statuses verdict = t->verdict;
+    struct random_state d = { .seed = rng_u64(t->seed, (uint64_t)how) };
     t->verdict.required = change_run(t, how, &d) ? (unsigned)ANY_STATUS : 0u;
     const struct call_answer plain = get_answer(t, t->implementation, backend, NULL, true),
                              run =
@@ -381,7 +381,7 @@ static bool check_peer(struct call_test *t, const struct call_answer *plain)
     return check_same(t, &a, plain, peer->name);
 }
 
-/* Requires the backend under test to answer like the front-end; one for f32 alone may reject 16-bit types. */
+/* Requires the backend under test to answer like the front-end. A backend for f32 alone may reject 16-bit types. */
 static bool check_backend(struct call_test *t, const struct call_answer *front)
 {
     const unsigned narrow = t->backend->f16_bf16 ? 0u : STATUS(DTYPE);
@@ -413,7 +413,7 @@ static bool check_answers(struct call_test *t)
 
 bool call_test_run(struct call_test *t)
 {
-    struct draws d = { .seed = t->seed };
+    struct random_state d = { .seed = t->seed };
     struct call *base = t->base;
     const enum posenc_kernel kernel = base->problem.kernel;
     const struct signature *s = signature_of(kernel);

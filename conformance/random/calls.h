@@ -81,20 +81,20 @@ char *operand_element(const struct operand *o, int64_t i);
 
 /* Sets of statuses, as bits. If `required` is not empty, the call is rejected with a status of either
  * set. Otherwise it is accepted, or rejected with an allowed status. */
-struct verdict {
+struct expected_statuses {
     unsigned required, allowed;
 };
 
 #define STATUS(name) (1u << POSENC_ERR_##name)
 
 /* Judges arguments whose member `size` is `size`. `filled` is true if bytes beyond the known struct are not 0. */
-struct verdict rules_judge(const struct call_facts *f, size_t size, bool filled);
+struct expected_statuses rules_judge(const struct call_facts *f, size_t size, bool filled);
 
 /* ---- Changes: changes.c ---- */
 
 enum { MOST_CHANGES = 3, CHANGES_TEXT = 1600 };
 
-enum change_kind {
+enum argument_change_kind {
     CHANGE_VALUE,          /* sets a number among the arguments */
     CHANGE_SIZE,           /* sets the size of the struct of arguments */
     CHANGE_FREQS,          /* replaces the frequencies */
@@ -107,16 +107,17 @@ enum change_kind {
     CHANGE_ELEMENT         /* sets an element of a tensor */
 };
 
-/* A number as either kind of field needs it. number_read() reads a 32-bit integer as FIELD_ENUM. */
+/* A number for a field of either kind: an integer or a real. number_read() reads a 32-bit integer as FIELD_ENUM. */
 struct number {
     int64_t whole;
     double real;
 };
 struct number number_read(const void *from, enum field_kind kind);
 
-/* A change of one argument, by the row of its tensor. Members with a kind are for that alone. */
-struct change {
-    enum change_kind kind;
+/* A change of one argument, which the row of its tensor identifies. A member whose comment begins with a kind is for
+ * that kind alone. */
+struct argument_change {
+    enum argument_change_kind kind;
     int row;               /* index of the tensor */
     int other_row;         /* CHANGE_JOINED: index of the tensor whose memory is shared */
     int element;           /* CHANGE_ELEMENT: index, modulo the number of elements */
@@ -146,12 +147,12 @@ struct call_test {
     /* State of the test: arguments before and after the changes, and the allowed answers. */
     struct call_facts before, after;
     int n_changes;
-    struct change changes[MOST_CHANGES];
+    struct argument_change changes[MOST_CHANGES];
     size_t size;                /* the size that the arguments claim */
     bool filled;                /* bytes beyond the known size are not 0 */
     struct posenc_freqs *freqs; /* of CHANGE_FREQS */
     struct posenc_freqs_spec freqs_spec;
-    struct verdict verdict;
+    struct expected_statuses verdict;
     int host[MOST_TENSORS];      /* index of the row whose buffer each row uses */
     int128 offset[MOST_TENSORS]; /* bytes from the host's first element to that of the row */
     /* Memory of hosts, its content before the call, and its size. */
@@ -163,7 +164,7 @@ struct call_test {
 /* Makes the call and checks its answers. Returns false with a message and the changes as text. */
 bool call_test_run(struct call_test *t);
 
-void changes_draw(struct call_test *t, struct draws *d);
+void changes_draw(struct call_test *t, struct random_state *d);
 void changes_apply(struct call_test *t);
 void changes_print(struct call_test *t);
 
@@ -171,7 +172,7 @@ void changes_print(struct call_test *t);
 
 /* Places each tensor in memory of exactly its size, between pages that fault. A tensor that is too
  * large gets an address that no memory has. */
-void call_test_place(struct call_test *t, struct draws *d);
+void call_test_place(struct call_test *t, struct random_state *d);
 /* Restores every byte of the outputs as it was placed. */
 void call_test_restore(const struct call_test *t);
 bool call_test_is_unchanged(const struct call_test *t);

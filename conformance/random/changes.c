@@ -45,7 +45,7 @@ static void number_write(void *to, enum field_kind kind, struct number number)
 
 /* Draws a new value of an argument, close to its present one or far away. */
 static void draw_value(const struct call_facts *f, size_t offset, enum field_kind type,
-                       struct draws *d, struct change *c)
+                       struct random_state *d, struct argument_change *c)
 {
     const struct number old = number_read((const char *)&f->args + offset, type);
     c->kind = CHANGE_VALUE;
@@ -59,7 +59,7 @@ static void draw_value(const struct call_facts *f, size_t offset, enum field_kin
 }
 
 /* A number in a tensor or in positions. */
-struct member {
+struct tensor_member {
     const char *name;
     size_t offset;
     enum field_kind type;
@@ -72,7 +72,7 @@ struct member {
 
 /* Changes of a tensor. RANK to STRIDE set a member; SHAPE and STRIDE have one for each dimension. */
 enum { RANK, DTYPE, SHAPE, STRIDE, ADD_DIMENSION, DROP_DIMENSION, EXTENT, ELEMENT, PLACE };
-static const struct member tensor_members[] = {
+static const struct tensor_member tensor_members[] = {
     [RANK] = MEMBER_OF(tensor, rank, FIELD_ENUM),
     [DTYPE] = MEMBER_OF(tensor, dtype, FIELD_ENUM),
     [SHAPE] = MEMBER_OF(tensor, shape, FIELD_I64),
@@ -80,7 +80,7 @@ static const struct member tensor_members[] = {
 };
 
 enum { KIND, OFFSET, STRIDE_BATCH, STRIDE_TOKEN, STRIDE_AXIS };
-static const struct member position_members[] = {
+static const struct tensor_member position_members[] = {
     [KIND] = MEMBER_OF(positions, kind, FIELD_ENUM),
     [OFFSET] = MEMBER_OF(positions, offset, FIELD_I64),
     [STRIDE_BATCH] = MEMBER_OF(positions, stride_batch, FIELD_I64),
@@ -89,8 +89,8 @@ static const struct member position_members[] = {
 };
 
 /* Draws a member of the tensor or the positions at `base` in the arguments: of an array the one of dimension `dim`. */
-static void draw_member(const struct call_facts *f, const struct member *member, size_t base,
-                        int dim, struct draws *d, struct change *c)
+static void draw_member(const struct call_facts *f, const struct tensor_member *member,
+                        size_t base, int dim, struct random_state *d, struct argument_change *c)
 {
     const char *row = f->signature->tensors[c->row].name;
     snprintf(c->name, sizeof c->name, "%s.%s[%d]", row, member->name, dim);
@@ -99,8 +99,10 @@ static void draw_member(const struct call_facts *f, const struct member *member,
 
 /* ---- Changes of one operand ---- */
 
-/* Places the row in the memory of another one, at a drawn distance; sets it to NULL if it draws itself. */
-static void draw_join(const struct call_facts *f, struct draws *d, struct change *c)
+/* Places the row in the memory of another one, at a random distance. Sets it to NULL if the other one is the row
+ * itself. */
+static void draw_join(const struct call_facts *f, struct random_state *d,
+                      struct argument_change *c)
 {
     const struct operand *o = &f->operands[c->row];
     const int128 extent = o->bytes_below + o->bytes_above;
@@ -114,7 +116,8 @@ static void draw_join(const struct call_facts *f, struct draws *d, struct change
     c->kind = c->other_row == c->row ? CHANGE_NULL : CHANGE_JOINED;
 }
 
-static void draw_place(const struct call_facts *f, struct draws *d, struct change *c)
+static void draw_place(const struct call_facts *f, struct random_state *d,
+                       struct argument_change *c)
 {
     const int64_t pick = draw_between(d, 0, 5);
     c->kind = pick == 0 ? CHANGE_NULL : CHANGE_ODD;
@@ -124,7 +127,8 @@ static void draw_place(const struct call_facts *f, struct draws *d, struct chang
 }
 
 /* Draws an element and its new value. Values at the ends of an index are likely. */
-static void draw_element(const struct call_facts *f, struct draws *d, struct change *c)
+static void draw_element(const struct call_facts *f, struct random_state *d,
+                         struct argument_change *c)
 {
     const int64_t end = facts_index_end(f);
     const int64_t wholes[] = { -1, 0, end, end - 1, INT32_MAX, INT32_MIN, draw_whole(d, end) };
@@ -134,8 +138,9 @@ static void draw_element(const struct call_facts *f, struct draws *d, struct cha
     c->value.real = draw_real(d, (double)end);
 }
 
-/* Draws a new size for all dimensions that count the same as one of this row. */
-static void draw_extent(const struct call_facts *f, struct draws *d, struct change *c)
+/* Draws a new size for all dimensions that count the same thing as a dimension of this row. */
+static void draw_extent(const struct call_facts *f, struct random_state *d,
+                        struct argument_change *c)
 {
     const struct tensor_spec *row = &f->signature->tensors[c->row];
     const struct posenc_tensor *t = facts_tensor(f, row);
@@ -146,8 +151,8 @@ static void draw_extent(const struct call_facts *f, struct draws *d, struct chan
 }
 
 /* Sometimes replaces a drawn stride by the dense one, or by a very large one. */
-static void draw_stride(const struct posenc_tensor *t, int dim, struct draws *d,
-                        struct change *c)
+static void draw_stride(const struct posenc_tensor *t, int dim, struct random_state *d,
+                        struct argument_change *c)
 {
     if (draw_one_in(d, 3))
         c->value.whole = dim + 1 < t->rank ? t->stride[dim + 1] * t->shape[dim + 1] : 1;
@@ -156,7 +161,8 @@ static void draw_stride(const struct posenc_tensor *t, int dim, struct draws *d,
             (int64_t)(draw_bits(d) >> draw_between(d, 1, 33)) * (draw_one_in(d, 2) ? -1 : 1);
 }
 
-static void draw_tensor(const struct call_facts *f, struct draws *d, struct change *c)
+static void draw_tensor(const struct call_facts *f, struct random_state *d,
+                        struct argument_change *c)
 {
     static const int picks[] = { RANK,    DTYPE,  SHAPE,         SHAPE,          SHAPE,  STRIDE,
                                  STRIDE,  STRIDE, ADD_DIMENSION, DROP_DIMENSION, EXTENT, EXTENT,
@@ -189,7 +195,8 @@ static void draw_tensor(const struct call_facts *f, struct draws *d, struct chan
     }
 }
 
-static void draw_positions(const struct call_facts *f, struct draws *d, struct change *c)
+static void draw_positions(const struct call_facts *f, struct random_state *d,
+                           struct argument_change *c)
 {
     enum { LAST_ROW = STRIDE_AXIS + 1, MOVE, VALUE };
     const size_t base = f->signature->tensors[c->row].offset;
@@ -206,9 +213,10 @@ static void draw_positions(const struct call_facts *f, struct draws *d, struct c
     }
 }
 
-static void draw_pointer(const struct call_facts *f, struct draws *d, struct change *c)
+static void draw_pointer(const struct call_facts *f, struct random_state *d,
+                         struct argument_change *c)
 {
-    static const struct member stride = { "stride_batch", 0, FIELD_I64 };
+    static const struct tensor_member stride = { "stride_batch", 0, FIELD_I64 };
     const struct tensor_spec *row = &f->signature->tensors[c->row];
     if (row->stride_batch && draw_one_in(d, 3))
         draw_member(f, &stride, row->stride_batch, 0, d, c);
@@ -221,14 +229,15 @@ static void draw_pointer(const struct call_facts *f, struct draws *d, struct cha
 /* ---- Changes of a call ---- */
 
 static void draw_argument(const struct call_facts *f, size_t offset, enum field_kind type,
-                          struct draws *d, struct change *c)
+                          struct random_state *d, struct argument_change *c)
 {
     snprintf(c->name, sizeof c->name, "argument at byte %zu", offset);
     draw_value(f, offset, type, d, c);
 }
 
 /* Draws a size of an older or newer struct, or one that no struct has. */
-static void draw_size(const struct call_facts *f, struct draws *d, struct change *c)
+static void draw_size(const struct call_facts *f, struct random_state *d,
+                      struct argument_change *c)
 {
     const int64_t size = (int64_t)f->signature->size, word = sizeof(void *);
     c->kind = CHANGE_SIZE;
@@ -245,7 +254,8 @@ static void draw_size(const struct call_facts *f, struct draws *d, struct change
 
 /* Draws a change of a row or a parameter, sometimes of the size, the frequencies, or a computed argument. Rows
  * are twice as likely as parameters. */
-static void draw_change(const struct call_facts *f, struct draws *d, struct change *c)
+static void draw_change(const struct call_facts *f, struct random_state *d,
+                        struct argument_change *c)
 {
     const struct signature *s = f->signature;
     int rows = 0, parameters = 0;
@@ -254,7 +264,7 @@ static void draw_change(const struct call_facts *f, struct draws *d, struct chan
     for (EACH_PARAMETER(p, s))
         parameters++;
     const int site = (int)draw_between(d, 0, 2 * rows + parameters);
-    *c = (struct change){ .row = site % rows };
+    *c = (struct argument_change){ .row = site % rows };
     if (draw_one_in(d, 12)) {
         draw_size(f, d, c);
     } else if (s->freqs && draw_one_in(d, 8)) {
@@ -275,7 +285,7 @@ static void draw_change(const struct call_facts *f, struct draws *d, struct chan
 }
 
 /* Draws one or two changes in most cases, else three or none. */
-void changes_draw(struct call_test *t, struct draws *d)
+void changes_draw(struct call_test *t, struct random_state *d)
 {
     t->n_changes = (int)draw_between(d, 5, 24) / 8;
     for (int i = 0; i < t->n_changes; i++)
@@ -353,7 +363,7 @@ static void apply_claimed_size(struct call_test *t)
     memcpy(&t->after.args, &t->size, sizeof t->size);
 }
 
-static void apply_change(struct call_test *t, const struct change *c)
+static void apply_change(struct call_test *t, const struct argument_change *c)
 {
     struct call_facts *f = &t->after;
     switch (c->kind) {
@@ -392,9 +402,9 @@ void changes_apply(struct call_test *t)
 
 /* ---- Text ---- */
 
-/* Appends, for example, "set x.shape[1]: 5 or 0.5"; the kind of the number decides which counts. */
-static size_t print_change(const struct call_test *t, const struct change *c, char *text,
-                           size_t at)
+/* Appends, for example, "set x.shape[1]: 5 or 0.5"; the kind of the number decides which of the two applies. */
+static size_t print_change(const struct call_test *t, const struct argument_change *c,
+                           char *text, size_t at)
 {
     static const char *const verbs[] = {
         [CHANGE_VALUE] = "set",

@@ -232,11 +232,11 @@ int64_t facts_index_end(const struct call_facts *f)
 enum { MOST_BYTES = 1 << 17, MOST_POSITIONS = 1 << 20 };
 
 /* Returns the last enabled change of a row's place, or NULL. */
-static const struct change *find_place(const struct call_test *t, int row)
+static const struct argument_change *find_place(const struct call_test *t, int row)
 {
-    const struct change *last = NULL;
+    const struct argument_change *last = NULL;
     for (int i = 0; i < t->n_changes; i++) {
-        const enum change_kind kind = t->changes[i].kind;
+        const enum argument_change_kind kind = t->changes[i].kind;
         if ((t->enabled >> i & 1u) && t->changes[i].row == row &&
             (kind == CHANGE_NULL || kind == CHANGE_ODD || kind == CHANGE_JOINED))
             last = &t->changes[i];
@@ -264,7 +264,7 @@ static void find_hosts(struct call_test *t)
     }
     for (int pass = 0; pass < 2; pass++)
         for (int r = 0; r < MOST_TENSORS && f->operands[r].row; r++) {
-            const struct change *place = find_place(t, r);
+            const struct argument_change *place = find_place(t, r);
             int host = r;
             if (place && place->kind == CHANGE_JOINED)
                 host = place->other_row;
@@ -311,8 +311,8 @@ static bool can_be_backed(const struct operand *o)
 
 /* Allocates a buffer for a host and the rows that share it, `odd` bytes larger than they are. Returns false if one of
  * them cannot be in memory. */
-static bool allocate_buffer(struct call_test *t, const struct memory *memory, bool at_end,
-                            int host, int odd)
+static bool allocate_buffer(struct call_test *t, const struct tensor_allocator *memory,
+                            bool at_end, int host, int odd)
 {
     struct operand *operands = t->after.operands;
     int128 first = 0, end = 0;
@@ -356,7 +356,7 @@ static void copy_content(const struct operand *from, const struct operand *to)
                from->data - (ptrdiff_t)from->bytes_below, m - i < n ? m - i : n);
 }
 
-static void set_element(const struct call_facts *f, const struct change *c)
+static void set_element(const struct call_facts *f, const struct argument_change *c)
 {
     const struct operand *o = &f->operands[c->row];
     const int64_t n = o->backed ? operand_count(o) : 0;
@@ -389,15 +389,16 @@ static void fill_operands(const struct call_test *t)
 
 /* ---- Memory of a test ---- */
 
-void call_test_place(struct call_test *t, struct draws *d)
+void call_test_place(struct call_test *t, struct random_state *d)
 {
     struct call_facts *f = &t->after;
     const bool at_end = draw_one_in(d, 2);
-    const struct memory memory = guard_memory(t->guard, at_end ? GUARD_END : GUARD_START);
+    const struct tensor_allocator memory =
+        guard_memory(t->guard, at_end ? GUARD_END : GUARD_START);
     facts_derive(f);
     find_hosts(t);
     for (int r = 0; r < MOST_TENSORS && f->operands[r].row; r++) {
-        const struct change *place = find_place(t, r);
+        const struct argument_change *place = find_place(t, r);
         const int odd = place && place->kind == CHANGE_ODD ? (int)place->value.whole : 0;
         const bool absent = !f->operands[r].data && !(place && place->kind == CHANGE_JOINED);
         if (t->host[r] != r || absent)
@@ -441,7 +442,7 @@ bool call_test_is_unchanged(const struct call_test *t)
 
 void call_test_release(struct call_test *t)
 {
-    const struct memory memory = guard_memory(t->guard, GUARD_END);
+    const struct tensor_allocator memory = guard_memory(t->guard, GUARD_END);
     for (int r = 0; r < MOST_TENSORS; r++) {
         if (t->buffer[r])
             memory.free(memory.user, t->buffer[r]);

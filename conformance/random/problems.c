@@ -71,8 +71,8 @@ struct choice {
     int class[MOST_FACTORS];
     int held[2];     /* factors, or -1 */
     bool both_large; /* the held classes are large sizes */
-    bool
-        greedy; /* chooses the others for new pairs, even if the front-end always rejects those */
+    /* Chooses the other classes for new pairs, even for pairs that the front-end always rejects. */
+    bool greedy;
     int round; /* number of earlier choices with the same held classes */
 };
 
@@ -91,7 +91,7 @@ static bool is_held(const struct choice *choice, int f)
 
 /* Chooses a scaling that has the parameter. */
 static void choose_scaling(const struct factors *factors, struct choice *choice,
-                           const struct factor *parameter, struct draws *d)
+                           const struct factor *parameter, struct random_state *d)
 {
     for (int f = 0; f < factors->n; f++) {
         const int n = factors->all[f].n_classes, from = (int)draw_between(d, 0, n - 1);
@@ -104,7 +104,7 @@ static void choose_scaling(const struct factors *factors, struct choice *choice,
 }
 
 static void hold_class(const struct factors *factors, struct choice *choice, int place,
-                       int class_number, struct draws *d)
+                       int class_number, struct random_state *d)
 {
     const struct factor *factor = factors_find(factors, class_number);
     choice->held[place] = (int)(factor - factors->all);
@@ -139,7 +139,7 @@ static int count_new_pairs(const struct problem_set *set, const struct choice *c
 }
 
 static int choose_class(const struct problem_set *set, const struct choice *choice,
-                        const struct factor *f, struct draws *d)
+                        const struct factor *f, struct random_state *d)
 {
     const int from = (int)draw_between(d, 0, f->n_classes - 1);
     int best = from, most = 0;
@@ -154,7 +154,8 @@ static int choose_class(const struct problem_set *set, const struct choice *choi
 
 /* Chooses all other classes. Beside two large sizes the others are large too, and types and flags
  * change from round to round. */
-static void choose_others(const struct problem_set *set, struct choice *choice, struct draws *d)
+static void choose_others(const struct problem_set *set, struct choice *choice,
+                          struct random_state *d)
 {
     for (int f = 0; f < set->factors.n; f++) {
         const struct factor *factor = &set->factors.all[f];
@@ -251,7 +252,7 @@ static void enlarge_table(struct problem *p)
 }
 
 /* Drops the scaling, the layout of axes or the numerics mode if the library lacks the combination. */
-static void reconcile_freqs(struct problem *p, struct draws *d)
+static void reconcile_freqs(struct problem *p, struct random_state *d)
 {
     struct posenc_freqs_spec *freqs = &p->freqs;
     const bool any_layout = signature_of(p->kernel)->rotary;
@@ -281,7 +282,7 @@ static bool can_be_drawn(const struct factor *factor, const struct problem *p)
 /* Draws field by field. A field keeps its default if the problem leaves the class no value. Sizes
  * come first, and are reduced before the first number that may depend on them. */
 static bool draw_problem(const struct problem_set *set, const struct choice *choice,
-                         struct draws *d, struct arena *arena, struct problem *p)
+                         struct random_state *d, struct arena *arena, struct problem *p)
 {
     bool sizes_done = false;
     *p = problem_blank(set->factors.kernel);
@@ -339,7 +340,7 @@ static bool record_pairs(struct problem_set *set, const struct choice *choice,
 /* Draws a problem of the choice. Adds it to the set if it is accepted, has the wanted class, if any, and a new pair
  * or two large sizes. Returns false if out of memory. */
 static bool add_problem(struct problem_set *set, struct choice *choice, int wanted,
-                        struct draws *d)
+                        struct random_state *d)
 {
     struct problem p;
     choose_others(set, choice, d);
@@ -368,7 +369,7 @@ static bool is_large_class(const struct factors *factors, int class_number)
 }
 
 /* Makes two classes meet, two large sizes several times. */
-static bool add_pair(struct problem_set *set, int a, int b, struct draws *d)
+static bool add_pair(struct problem_set *set, int a, int b, struct random_state *d)
 {
     const struct factors *factors = &set->factors;
     const bool both_large = is_large_class(factors, a) && is_large_class(factors, b);
@@ -395,7 +396,7 @@ static bool fill_set(struct problem_set *set)
 {
     const int64_t n = set->factors.n_classes, all = n * n,
                   step = all % PAIR_STEP ? PAIR_STEP : 1;
-    struct draws d = { .seed = rng_u64(set->key.seed, (uint64_t)set->key.kernel) };
+    struct random_state d = { .seed = rng_u64(set->key.seed, (uint64_t)set->key.kernel) };
     for (int64_t i = 0, at = 0; i < all && (set->key.full || set->n < QUICK_PROBLEMS);
          i++, at = (at + step) % all) {
         const int a = (int)(at / n), b = (int)(at % n);
@@ -416,8 +417,8 @@ static bool fill_set(struct problem_set *set)
 bool problem_set_draw(struct problem_set *set, uint64_t i, struct arena *arena,
                       struct problem *problem)
 {
-    struct draws d = { .seed =
-                           rng_u64(set->key.seed, (i + 1) << 8 | (uint64_t)set->key.kernel) };
+    struct random_state d = { .seed = rng_u64(set->key.seed,
+                                              (i + 1) << 8 | (uint64_t)set->key.kernel) };
     for (int k = 0; k < DRAW_TRIES; k++) {
         struct choice choice = empty_choice();
         choose_others(set, &choice, &d);

@@ -192,7 +192,7 @@ static void check_listed_rejections(struct random_suite *r)
     size_t n = 0;
     for (EACH_CASE(line, CASES_REJECTED)) {
         const char *owner = *line->note ? line->note : signature_of(line->problem.kernel)->name;
-        const bool is_freqs = strcmp(owner, "plan") == 0;
+        const bool is_freqs = strcmp(owner, "freqs") == 0;
         if (is_freqs ? !checks_freqs : strcmp(owner, s->name) != 0)
             continue;
         if (is_freqs && n == 0)
@@ -212,7 +212,7 @@ static void check_listed_rejections(struct random_suite *r)
 /* Allocates zeros, so that gaps between rows are the same in each call. */
 static void *get_zeroed(void *user, size_t bytes, int64_t offset_bytes, char role)
 {
-    void *data = memory_default.get(user, bytes, offset_bytes, role);
+    void *data = tensor_allocator_default.get(user, bytes, offset_bytes, role);
     return data ? memset(data, 0, bytes) : NULL;
 }
 
@@ -241,7 +241,8 @@ static void report_call(struct random_suite *r, struct call *base, uint64_t seed
 static bool check_calls_of(struct random_suite *r, const struct problem *problem,
                            uint64_t first)
 {
-    const struct memory memory = { .get = get_zeroed, .free = memory_default.free };
+    const struct tensor_allocator memory = { .get = get_zeroed,
+                                             .free = tensor_allocator_default.free };
     uint64_t seed = rng_u64(r->run->options->seed, (uint64_t)problem->kernel);
     for (const char *name = r->run->backend->name; *name; name++)
         seed = rng_u64(seed, (uint64_t)*name);

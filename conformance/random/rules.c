@@ -13,7 +13,7 @@
 
 struct judge {
     const struct call_facts *f;
-    struct verdict verdict;
+    struct expected_statuses verdict;
 };
 
 static void reject_if(struct judge *j, bool is_broken, unsigned status)
@@ -77,7 +77,8 @@ static char **list_addresses(const struct operand *o, int64_t *n)
 
 /* ---- One operand ---- */
 
-/* Rejects outputs that have an element twice. The library may reject others that do not nest. */
+/* Rejects outputs in which two indices share an element. The library may also reject others whose strides do not
+ * nest. */
 static void judge_distinct(struct judge *j, const struct operand *o)
 {
     int64_t n;
@@ -401,12 +402,12 @@ static bool is_size_accepted(const struct call_facts *f, size_t size, bool fille
            size <= 8 * f->signature->size && (size <= f->signature->size || !filled);
 }
 
-struct verdict rules_judge(const struct call_facts *f, size_t size, bool filled)
+struct expected_statuses rules_judge(const struct call_facts *f, size_t size, bool filled)
 {
     struct judge j = { .f = f };
     bool empty_output = false, has_terms = false, needs_terms = false;
     if (!is_size_accepted(f, size, filled))
-        return (struct verdict){ .required = STATUS(ARGUMENT) };
+        return (struct expected_statuses){ .required = STATUS(ARGUMENT) };
     for (EACH_OPERAND(o, f)) {
         const bool is_term = o->row->role == ROLE_INPUT && o->row->present;
         needs_terms = needs_terms || is_term;
@@ -423,6 +424,6 @@ struct verdict rules_judge(const struct call_facts *f, size_t size, bool filled)
     if (f->signature->freqs)
         judge_freqs(&j);
     if (empty_output)
-        return (struct verdict){ .allowed = j.verdict.required | j.verdict.allowed };
+        return (struct expected_statuses){ .allowed = j.verdict.required | j.verdict.allowed };
     return j.verdict;
 }

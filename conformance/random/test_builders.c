@@ -182,7 +182,7 @@ static enum posenc_status build(const struct row *r, void *out)
     return POSENC_ERR_ARGUMENT;
 }
 
-static void check_row(size_t i, const struct memory *memory)
+static void check_row(size_t i, const struct tensor_allocator *memory)
 {
     const uint32_t fresh = 0x55555555u;
     const struct row *r = &rows[i];
@@ -234,7 +234,7 @@ int main(void)
     struct guard *guard = guard_create();
     const enum guard_mode modes[] = { GUARD_END, GUARD_START };
     for (int m = 0; m < 2 && guard; m++) {
-        const struct memory memory = guard_memory(guard, modes[m]);
+        const struct tensor_allocator memory = guard_memory(guard, modes[m]);
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
             check_row(i, &memory);
     }

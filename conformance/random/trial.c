@@ -56,7 +56,7 @@ static void judge_values(struct trial *trial, const struct call *call)
         return;
     }
     t.result.kernel = call->problem.kernel;
-    t.result.numerics = numerics_name(&call->problem);
+    t.result.numerics = problem_numerics_name(&call->problem);
     compare_begin(&c, &t);
     compare_next(&c, call, t.run->backend, RANGE_FARTHEST);
     const double tolerance = find_tolerance(t.run->backend, call);
@@ -70,7 +70,7 @@ static void judge_values(struct trial *trial, const struct call *call)
 
 void trial_run(struct trial *trial, const struct problem *problem)
 {
-    const struct memory memory = guard_memory(trial->guard, trial->mode);
+    const struct tensor_allocator memory = guard_memory(trial->guard, trial->mode);
     struct call call;
     char *reason = trial->result.reason;
     const size_t capacity = sizeof trial->result.reason;
@@ -95,7 +95,8 @@ void trial_run(struct trial *trial, const struct problem *problem)
 
 /* ---- Shrinking ---- */
 
-/* Shrinking ends after so many attempts, the same on all machines, or after two seconds on a slow one. */
+/* Limits of shrinking: a number of attempts, so that all machines give the same result, and a time for slow
+ * machines. */
 enum { MOST_ATTEMPTS = 2000, MOST_SECONDS = 2 };
 
 struct shrinking {

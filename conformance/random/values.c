@@ -9,18 +9,18 @@
 
 /* ---- Random numbers ---- */
 
-uint64_t draw_bits(struct draws *d) { return rng_u64(d->seed, d->next++); }
+uint64_t draw_bits(struct random_state *d) { return rng_u64(d->seed, d->next++); }
 
-int64_t draw_between(struct draws *d, int64_t least, int64_t most)
+int64_t draw_between(struct random_state *d, int64_t least, int64_t most)
 {
     return least + (int64_t)(draw_bits(d) % (uint64_t)(most - least + 1));
 }
 
-bool draw_one_in(struct draws *d, int64_t n) { return draw_between(d, 1, n) == 1; }
+bool draw_one_in(struct random_state *d, int64_t n) { return draw_between(d, 1, n) == 1; }
 
-double draw_fraction(struct draws *d) { return (double)(draw_bits(d) >> 11) * 0x1p-53; }
+double draw_fraction(struct random_state *d) { return (double)(draw_bits(d) >> 11) * 0x1p-53; }
 
-int64_t draw_whole(struct draws *d, int64_t near)
+int64_t draw_whole(struct random_state *d, int64_t near)
 {
     /* Exponents of the interface's limits and of the ends of integer types. */
     static const int powers[] = { 0, 1, 4, 12, 24, 31, 31, 32, 40, 62, 63, 63 };
@@ -45,7 +45,7 @@ int64_t draw_whole(struct draws *d, int64_t near)
     }
 }
 
-double draw_real(struct draws *d, double near)
+double draw_real(struct random_state *d, double near)
 {
     static const int powers[] = { -1074, -160, -149, -126, -64, -1, 0, 1, 16, 24, 40, 128 };
     static const double others[] = {
@@ -114,7 +114,8 @@ static bool find_ends(const struct factor *f, int c, const struct problem *p, do
 
 /* Draws a number evenly, or evenly by logarithm if the ends lie far apart. Reals have three digits, to keep lines of
  * the notation short. */
-static double draw_number(const struct factor *f, struct draws *d, double least, double most)
+static double draw_number(const struct factor *f, struct random_state *d, double least,
+                          double most)
 {
     const double u = draw_fraction(d);
     const bool far = least * most > 0.0 && fmax(most / least, least / most) > 50.0;
@@ -153,8 +154,8 @@ static bool set_list(const struct factor *f, struct problem *p, const void *list
 }
 
 /* Draws positions near the first one, or rows that the table has. */
-static bool draw_positions(const struct factor *f, int c, struct problem *p, struct draws *d,
-                           struct arena *arena)
+static bool draw_positions(const struct factor *f, int c, struct problem *p,
+                           struct random_state *d, struct arena *arena)
 {
     const int64_t near = 1000, far = INT64_C(2147400000);
     const int64_t shift = p->batch_shift * (p->batch - 1);
@@ -182,7 +183,7 @@ static bool draw_positions(const struct factor *f, int c, struct problem *p, str
 }
 
 /* Divides all pairs among n axes at random. */
-static bool draw_sections(int n, struct problem *p, struct draws *d)
+static bool draw_sections(int n, struct problem *p, struct random_state *d)
 {
     int64_t left = p->freqs.dim / 2;
     if (left < n)
@@ -196,8 +197,8 @@ static bool draw_sections(int n, struct problem *p, struct draws *d)
 }
 
 /* Draws factors of LongRoPE, or frequencies of which some are 0: pairs that never rotate. */
-static bool draw_pairs(const struct factor *f, bool given, struct problem *p, struct draws *d,
-                       struct arena *arena)
+static bool draw_pairs(const struct factor *f, bool given, struct problem *p,
+                       struct random_state *d, struct arena *arena)
 {
     const bool factors = f->field.list == LIST_FACTORS;
     const int64_t n = (p->freqs.dim + 1) / 2;
@@ -218,8 +219,8 @@ static bool draw_pairs(const struct factor *f, bool given, struct problem *p, st
 
 enum stride_class { DENSE, GAPS, BACKWARD, REPEATED, OVERLAPPING, SWAPPED };
 
-/* Names of the classes that a tensor may have. Outputs repeat no element, and swapped is their last
- * class; dimensions are swapped from three on. */
+/* Names of the classes that a tensor may have. Outputs lack classes in which elements share memory. "swapped" needs
+ * three dimensions; for outputs its index is OUTPUT_SWAPPED. */
 static const char *const input_classes[] = { "dense",       "gaps",    "backward", "repeated",
                                              "overlapping", "swapped", NULL };
 static const char *const input_row_classes[] = { "dense",    "gaps",        "backward",
@@ -247,7 +248,7 @@ static struct outer_dims find_outer_dims(const struct problem *p, const struct t
 /* Sets strides so that no elements overlap; `order` lists the dimensions, the innermost first. Gaps are a few
  * elements, and one may be wide, as in a part of a larger tensor. */
 static void set_strides(const struct outer_dims *outer, const int *order, bool gaps,
-                        struct draws *d, int64_t stride[MOST_STRIDES])
+                        struct random_state *d, int64_t stride[MOST_STRIDES])
 {
     const int wide = (int)draw_between(d, 0, 2 * outer->n);
     int64_t extent = outer->width > 0 ? outer->width : 1;
@@ -260,7 +261,7 @@ static void set_strides(const struct outer_dims *outer, const int *order, bool g
 }
 
 /* Multiplies some strides, at least one of a dimension with several elements if there is one. */
-static void multiply_some(const struct outer_dims *outer, int64_t times, struct draws *d,
+static void multiply_some(const struct outer_dims *outer, int64_t times, struct random_state *d,
                           int64_t stride[MOST_STRIDES])
 {
     const int from = (int)draw_between(d, 0, outer->n - 1);
@@ -273,7 +274,8 @@ static void multiply_some(const struct outer_dims *outer, int64_t times, struct 
     }
 }
 
-static bool draw_strides(const struct factor *f, int c, struct problem *p, struct draws *d)
+static bool draw_strides(const struct factor *f, int c, struct problem *p,
+                         struct random_state *d)
 {
     const struct outer_dims outer = find_outer_dims(p, f->row);
     struct tensor_layout *layout = &p->layouts[f->row - signature_of(p->kernel)->tensors];
@@ -310,7 +312,7 @@ static const char *const token_classes[] = { "dense", "spread", "backward",
 /* Draws strides by batch, token and axis. Batches share positions unless they have a shift or the class is "apart".
  * The token stride of "unsaid" is 0, which the library reads as 1. */
 static bool draw_token_strides(const struct factor *f, int c, struct problem *p,
-                               struct draws *d)
+                               struct random_state *d)
 {
     struct tensor_layout *layout = &p->layouts[f->row - signature_of(p->kernel)->tensors];
     const bool own_positions = p->batch_shift != 0 || c == TOKENS_APART;
@@ -352,7 +354,7 @@ const char *const *value_class_names(const struct field *field, const struct ten
 }
 
 static bool draw_number_of_class(const struct factor *f, int c, struct problem *p,
-                                 struct draws *d)
+                                 struct random_state *d)
 {
     double least, most;
     if (!find_ends(f, c, p, &least, &most))
@@ -363,7 +365,7 @@ static bool draw_number_of_class(const struct factor *f, int c, struct problem *
     return true;
 }
 
-bool factor_draw(const struct factor *f, int c, struct problem *p, struct draws *d,
+bool factor_draw(const struct factor *f, int c, struct problem *p, struct random_state *d,
                  struct arena *arena)
 {
     if (f->kind == FACTOR_NUMBER)

@@ -24,14 +24,14 @@ bool vectors_read_flags(struct vectors *vectors, char *text, const char *path,
 {
     size_t room = 0;
     for (int number = 1; text; number++) {
-        char *line = text_cut(&text, '\n');
+        char *line = notation_cut_text(&text, '\n');
         if (!line || *line == '#')
             continue;
         vectors->flags = arena_grow(&vectors->arena, vectors->flags, vectors->n_flags, &room,
                                     sizeof *vectors->flags);
-        struct vector_flag flag = { .name = text_cut(&line, '|') };
-        flag.bug_type = text_cut(&line, '|');
-        flag.description = text_cut(&line, '|');
+        struct vector_flag flag = { .name = notation_cut_text(&line, '|') };
+        flag.bug_type = notation_cut_text(&line, '|');
+        flag.description = notation_cut_text(&line, '|');
         if (!vectors->flags)
             return notation_fail(error, "%s:%d: no memory for a flag", path, number);
         if (!flag.name || !flag.bug_type || !flag.description)

@@ -30,9 +30,11 @@ static void *trap_pages_get(void *user, size_t bytes, int64_t offset_bytes, char
 /* Keeps memory that a call frees, as trap_pages_free() releases all of it. */
 static void keep_until_free(void *user, void *data) { (void)user, (void)data; }
 
-struct memory trap_pages_memory(struct trap_pages *pages)
+struct tensor_allocator trap_pages_memory(struct trap_pages *pages)
 {
-    return (struct memory){ .get = trap_pages_get, .free = keep_until_free, .user = pages };
+    return (struct tensor_allocator){ .get = trap_pages_get,
+                                      .free = keep_until_free,
+                                      .user = pages };
 }
 
 bool trap_pages_arm(const struct trap_pages *pages, bool with_inputs)

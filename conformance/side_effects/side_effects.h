@@ -61,7 +61,7 @@ struct trap_pages {
     int parts_per_map; /* 0: each page is a part */
 };
 /* Returns an allocator for the tensors of one call. */
-struct memory trap_pages_memory(struct trap_pages *pages);
+struct tensor_allocator trap_pages_memory(struct trap_pages *pages);
 /* Makes all outputs inaccessible, and with `with_inputs` the inputs, too. Returns false if that failed. */
 bool trap_pages_arm(const struct trap_pages *pages, bool with_inputs);
 /* Makes the part that contains an address accessible. Returns its start, or NULL for other memory. */

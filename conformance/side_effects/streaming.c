@@ -140,7 +140,7 @@ static bool run_call(struct stepper *s, struct tally *t, struct call *call)
 enum fence_verdict streaming_find_fence(struct tally *t, const struct problem *problem)
 {
     struct stepper s = { .last_page = NULL };
-    const struct memory memory = trap_pages_memory(&s.pages);
+    const struct tensor_allocator memory = trap_pages_memory(&s.pages);
     struct problem p = *problem;
     struct call call;
     p.in_place = p.accumulate = false;

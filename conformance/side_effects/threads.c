@@ -18,8 +18,8 @@
 
 enum {
     THREADS = 4,
-    CALLS_DURING_STOP = THREADS, /* by the other callers, while the first call is stopped */
-    MAX_WAITS = 1000,            /* for these calls; then the first call goes on anyway */
+    CALLS_DURING_STOP = THREADS, /* of the other callers, while the first call is stopped */
+    MAX_WAITS = 1000,            /* for these calls; then the first call resumes anyway */
     WAIT_MICROSECONDS = 20,
     STOPS_PER_TENSOR = 4
 };
@@ -36,7 +36,7 @@ struct caller {
 struct thread_test {
     struct posenc_backend backend;
     struct caller callers[THREADS]; /* the first one is stopped, the others call meanwhile */
-    atomic_int started;             /* number of callers that reached the start */
+    atomic_int started;             /* callers that reached the start */
     atomic_int calls_to_begin;      /* by the other callers during the current stop */
     atomic_int calls_ended;         /* by the other callers during the current stop */
     atomic_bool first_call_ended;
@@ -53,12 +53,12 @@ static bool stop_at_page(void *user, const char *address)
     if (!trap_pages_disarm(&caller->pages, address))
         return false;
     test->stops++;
-    guard_note_pause();
+    guard_pause();
     atomic_store(&test->calls_ended, 0);
     atomic_store(&test->calls_to_begin, CALLS_DURING_STOP);
     for (int i = 0; i < MAX_WAITS && atomic_load(&test->calls_ended) < CALLS_DURING_STOP; i++)
         usleep(WAIT_MICROSECONDS);
-    guard_note_resume();
+    guard_resume();
     return true;
 }
 
@@ -135,7 +135,7 @@ static bool create_calls(struct thread_test *test, const struct tally *t,
         caller->test = test;
         caller->tally = *t;
         caller->pages.parts_per_map = STOPS_PER_TENSOR;
-        const struct memory memory = trap_pages_memory(&caller->pages);
+        const struct tensor_allocator memory = trap_pages_memory(&caller->pages);
         created = call_create_by(implementation, &caller->call, &p, &memory) == POSENC_OK &&
                   call_create_by(implementation, &caller->alone, &p, NULL) == POSENC_OK;
     }
@@ -185,12 +185,12 @@ void threads_require_same_outputs(struct tally *t, const struct problem *problem
     if (!require(t, test, "out of memory"))
         return;
     test->backend = backend_copy(t->run->backend);
-    guard_note_set_threads(THREADS - 1);
+    guard_set_other_threads(THREADS - 1);
     if (!create_calls(test, t, problem))
         tally_skip(t, "no call of this problem could be made for each thread");
     else if (run_alone(test, t))
         run_at_once(test, t);
-    guard_note_set_threads(0);
+    guard_set_other_threads(0);
     for (int i = 0; i < THREADS; i++) {
         struct caller *caller = &test->callers[i];
         if (caller->call.implementation)

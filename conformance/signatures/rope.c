@@ -45,12 +45,12 @@ const struct signature signature_rope = {
 /* ---- Expected rows ---- */
 
 /* A pair of a row: its channels a and b, their values, and the cosine and sine of the rotation. */
-struct pair {
+struct rotated_pair {
     int64_t a, b;
     double x0, x1, c, s;
 };
 
-static struct pair pair_of(const struct call *call, int64_t r, int64_t i)
+static struct rotated_pair pair_of(const struct call *call, int64_t r, int64_t i)
 {
     const struct problem *p = &call->problem;
     const int64_t from = p->rotary_offset, half = p->rotary_dim / 2;
@@ -59,7 +59,7 @@ static struct pair pair_of(const struct call *call, int64_t r, int64_t i)
     const int64_t at = oracle_row_position(p, r, p->heads) * half + i;
     const float *x = call->x + r * p->dim;
     const double s = (double)call->sin[at];
-    return (struct pair){
+    return (struct rotated_pair){
         a, b, (double)x[a], (double)x[b], (double)call->cos[at], p->transpose ? -s : s
     };
 }
@@ -71,7 +71,7 @@ static void row_rope(const struct oracle *oracle, int o, int64_t r, double *want
     for (int64_t k = 0; k < width; k++)
         want[k] = (double)call->x[r * width + k];
     for (int64_t i = 0; i < call->problem.rotary_dim / 2; i++) {
-        const struct pair at = pair_of(call, r, i);
+        const struct rotated_pair at = pair_of(call, r, i);
         want[at.a] = exact_add_to_odd(at.x0 * at.c, -(at.x1 * at.s));
         want[at.b] = exact_add_to_odd(at.x1 * at.c, at.x0 * at.s);
     }
@@ -81,7 +81,7 @@ static void row_rope(const struct oracle *oracle, int o, int64_t r, double *want
 static void magnitudes_rope(const struct call *call, int64_t r, double *magnitudes)
 {
     for (int64_t i = 0; i < call->problem.rotary_dim / 2; i++) {
-        const struct pair at = pair_of(call, r, i);
+        const struct rotated_pair at = pair_of(call, r, i);
         magnitudes[at.a] = fmax(fabs(at.x0 * at.c), fabs(at.x1 * at.s));
         magnitudes[at.b] = fmax(fabs(at.x1 * at.c), fabs(at.x0 * at.s));
     }
@@ -101,7 +101,7 @@ void oracle_compute_row_unfused(const struct call *call, int64_t r, float *out)
     const int64_t dim = call->problem.dim;
     memcpy(out, call->x + r * dim, (size_t)dim * sizeof *out);
     for (int64_t i = 0; i < call->problem.rotary_dim / 2; i++) {
-        const struct pair at = pair_of(call, r, i);
+        const struct rotated_pair at = pair_of(call, r, i);
         out[at.a] = add_products_unfused(at.x0, at.c, -at.x1, at.s);
         out[at.b] = add_products_unfused(at.x1, at.c, at.x0, at.s);
     }

@@ -23,7 +23,7 @@ __extension__ typedef unsigned __int128 u128;
 /* The family "native" may misround one value in so many. */
 enum { VALUES_PER_MISROUNDED = 10000 };
 
-static int64_t range_start(int range) { return range ? range_end(range - 1) : 0; }
+static int64_t range_start(int range) { return range ? position_range_end(range - 1) : 0; }
 
 /* ---- Scans ---- */
 
@@ -53,7 +53,8 @@ static void draw_positions(int64_t *to, int64_t n, int64_t lo, int64_t hi, uint6
 static void scan_times(struct comparison *c, struct problem p, int range)
 {
     const bool full = c->tally->run->options->full;
-    int64_t times[48], hi = range_end(range) < 1 << 23 ? range_end(range) : 1 << 23;
+    int64_t times[48],
+        hi = position_range_end(range) < 1 << 23 ? position_range_end(range) : 1 << 23;
     p.tokens = full ? 48 : 4;
     if (range_start(range) >= hi || (!full && p.seed % 2))
         return;
@@ -71,7 +72,7 @@ static void scan_set(struct comparison *c, struct problem p, int range)
     enum { MAX_TOKENS = 256 };
     static int64_t positions[MAX_TOKENS];
     const bool full = c->tally->run->options->full;
-    int64_t lo = range_start(range), hi = range_end(range), runs = full ? 3 : 1;
+    int64_t lo = range_start(range), hi = position_range_end(range), runs = full ? 3 : 1;
     p.layout = (enum posenc_layout)(seed % 3);
     p.tokens = full ? 100 : 16;
     for (int64_t k = 0; k < runs; k++) {
@@ -175,8 +176,8 @@ static void find_hard_positions(struct hard_positions *hard, uint64_t (*turn)[3]
         for (int units = 1; units <= 2;
              units++) { /* zeros at halves of a turn, then quarters */
             int64_t found[PER_PAIR / 2];
-            int n = find_convergents(t << units, range_start(range), range_end(range), found,
-                                     PER_PAIR / 2);
+            int n = find_convergents(t << units, range_start(range), position_range_end(range),
+                                     found, PER_PAIR / 2);
             for (int k = 0; k < n; k++) {
                 hard->position[hard->n] = (k + units) % 2 ? found[k] : -found[k];
                 hard->pair[hard->n++] = i;
@@ -302,7 +303,7 @@ static void check_exhaustively(struct suite_run *run, enum posenc_kernel kernel)
         }
     struct tally t;
     struct comparison c;
-    if (!tally_begin(&t, run, kernel, POSENC_DTYPE_F32, "accuracy", numerics_name(&p),
+    if (!tally_begin(&t, run, kernel, POSENC_DTYPE_F32, "accuracy", problem_numerics_name(&p),
                      "all-p2e20"))
         return;
     t.result.coverage = "exhaustive";

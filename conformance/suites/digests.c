@@ -40,7 +40,7 @@ static void digest_call(const struct call *call, char hex[HEX])
         for (int64_t r = 0; r < call->outputs[o].rows; r++) {
             const float *row = call_row(call, o, r);
             for (int64_t c = 0; c < call->outputs[o].width; c++) {
-                const uint32_t bits = value_bits(row[c]);
+                const uint32_t bits = canonical_bits(row[c]);
                 unsigned char bytes[4];
                 for (int k = 0; k < 4; k++)
                     bytes[k] = (unsigned char)(bits >> 8 * k);

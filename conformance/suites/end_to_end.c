@@ -77,7 +77,7 @@ static void check_range(struct suite_run *run, enum posenc_kernel kernel, bool i
     table.freqs.scaling = is_proportional ? POSENC_SCALING_PROPORTIONAL : POSENC_SCALING_NONE;
     table.freqs.partial_rotary_factor = is_proportional ? 0.25 : 1.0;
     table.tokens = p.tokens = p.rows = TOKENS;
-    table.first = range_end(range) - TOKENS - 5;
+    table.first = position_range_end(range) - TOKENS - 5;
     const struct call *tables = tally_run(&t, &table, NULL, NULL),
                       *rotation = tables ? tally_run(&t, &p, edit_tables, tables) : NULL;
     compare_begin(&c, &t);

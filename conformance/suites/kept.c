@@ -34,7 +34,7 @@ static void *get_shared(void *user, size_t bytes, int64_t offset_bytes, char rol
         return NULL;
     const int i = buffers->n++;
     if (!buffers->at[i]) {
-        buffers->at[i] = memory_default.get(NULL, bytes, offset_bytes, role);
+        buffers->at[i] = tensor_allocator_default.get(NULL, bytes, offset_bytes, role);
         buffers->bytes[i] = bytes;
     }
     return bytes <= buffers->bytes[i] ? buffers->at[i] : NULL;
@@ -46,7 +46,7 @@ static void free_none(void *user, void *data) { (void)user, (void)data; }
 static void free_shared(struct shared_buffers *buffers)
 {
     for (int i = 0; i < LAYOUTS; i++)
-        memory_default.free(NULL, buffers->at[i]);
+        tensor_allocator_default.free(NULL, buffers->at[i]);
 }
 
 /* ---- Changes of a problem ---- */
@@ -54,7 +54,7 @@ static void free_shared(struct shared_buffers *buffers)
 enum { MOST_CHANGES = MOST_TENSORS + MOST_PARAMETERS + 2 };
 
 /* The one difference of a problem from the base problem. */
-struct change {
+struct problem_change {
     const struct tensor_spec
         *row; /* tensor whose contents differ; NULL: a field of `problem` differs */
     struct problem problem;
@@ -108,7 +108,7 @@ static void change_positions(struct call *call)
         memcpy(data + t * stride, data + (t - 1) * stride, (size_t)item);
 }
 
-static void change_apply(struct call *call, const struct change *change)
+static void change_apply(struct call *call, const struct problem_change *change)
 {
     const struct tensor_spec *row = change->row;
     if (!row)
@@ -130,7 +130,7 @@ static bool is_read(const struct problem *p, const struct tensor_spec *row)
 }
 
 /* Lists changes of parameters that leave the shape as it is. */
-static int list_parameters(const struct problem *p, struct change *changes, int n)
+static int list_parameters(const struct problem *p, struct problem_change *changes, int n)
 {
     static const char *const names[] = { "x_scale",        "scale",     "epsilon",
                                          "causal",         "transpose", "query_offset",
@@ -145,20 +145,21 @@ static int list_parameters(const struct problem *p, struct change *changes, int 
             field_set(&field, &q, double_to_bits(bits_to_double(bits) * 1.75));
         else
             field_set(&field, &q, field.kind == FIELD_BOOL ? !bits : bits + 1);
-        changes[n++] = (struct change){ .problem = q, .what = names[i] };
+        changes[n++] = (struct problem_change){ .problem = q, .what = names[i] };
     }
     return n;
 }
 
-static int list_changes(const struct problem *p, struct change *changes)
+static int list_changes(const struct problem *p, struct problem_change *changes)
 {
     int n = 0;
     for (EACH_TENSOR(row, signature_of(p->kernel)))
         if (is_read(p, row))
-            changes[n++] = (struct change){ .row = row, .problem = *p, .what = row->name };
+            changes[n++] =
+                (struct problem_change){ .row = row, .problem = *p, .what = row->name };
     n = list_parameters(p, changes, n);
     if (kernel_has_freqs(p->kernel) && n < MOST_CHANGES) {
-        changes[n] = (struct change){ .problem = *p, .what = "the plan" };
+        changes[n] = (struct problem_change){ .problem = *p, .what = "the frequencies" };
         changes[n++].problem.freqs.rope_theta *= 0.75;
     }
     return n;
@@ -196,7 +197,7 @@ static struct posenc_freqs *replace_freqs(struct kept_state_check *check, struct
 }
 
 /* Returns true if the call succeeded. Other suites judge calls that are rejected. */
-static bool run_changed(struct tally *t, struct call *call, const struct change *change)
+static bool run_changed(struct tally *t, struct call *call, const struct problem_change *change)
 {
     change_apply(call, change);
     const struct guard_result g = guard_run(call, t->run->backend, NULL);
@@ -206,12 +207,12 @@ static bool run_changed(struct tally *t, struct call *call, const struct change 
 }
 
 /* Runs a changed problem in the shared buffers. Requires the outputs of `want`, unless that is NULL. */
-static bool run_in_shared_buffers(struct kept_state_check *check, const struct change *change,
-                                  const struct call *want)
+static bool run_in_shared_buffers(struct kept_state_check *check,
+                                  const struct problem_change *change, const struct call *want)
 {
-    const struct memory memory = { .get = get_shared,
-                                   .free = free_none,
-                                   .user = &check->shared };
+    const struct tensor_allocator memory = { .get = get_shared,
+                                             .free = free_none,
+                                             .user = &check->shared };
     struct call call;
     check->shared.n = 0;
     if (call_create_by(check->t->run->implementation, &call, &change->problem, &memory) !=
@@ -236,16 +237,16 @@ static bool run_in_shared_buffers(struct kept_state_check *check, const struct c
  * recurs. */
 static void check_problem(struct tally *t, struct problem p)
 {
-    struct change changes[MOST_CHANGES];
+    struct problem_change changes[MOST_CHANGES];
     struct call own[MOST_CHANGES] = { { .n_owned = 0 } };
     struct kept_state_check check = { .t = t };
     p.in_place = false;
-    const struct change base = { .problem = p };
+    const struct problem_change base = { .problem = p };
     const int n = list_changes(&p, changes);
     for (int i = 0; i < n; i++) {
         t->problem = &changes[i].problem;
-        if (call_create_by(t->run->implementation, &own[i], t->problem, &memory_default) ==
-                POSENC_OK &&
+        if (call_create_by(t->run->implementation, &own[i], t->problem,
+                           &tensor_allocator_default) == POSENC_OK &&
             run_changed(t, &own[i], &changes[i]) && run_in_shared_buffers(&check, &base, NULL))
             run_in_shared_buffers(&check, &changes[i], &own[i]);
     }

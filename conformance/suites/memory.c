@@ -182,7 +182,7 @@ static bool run_placement(struct sweep *s, const struct problem *p, const struct
                           float **first)
 {
     struct call call;
-    struct memory memory = guard_memory(s->guard, at->mode);
+    struct tensor_allocator memory = guard_memory(s->guard, at->mode);
     if (at != placements && !s->run->options->full)
         memory.seal = NULL; /* saves time: writes to inputs then show as changed canaries */
     if (call_create_by(s->run->implementation, &call, p, &memory) != POSENC_OK) {

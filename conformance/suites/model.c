@@ -30,7 +30,7 @@ void suite_problem(struct suite_run *run, enum posenc_kernel kernel)
     const struct problem *p = run->options->only;
     if (!p || p->kernel != kernel)
         return;
-    side_effects_sweep(run, p); /* first, because first calls may write static memory */
+    side_effects_sweep(run, p); /* first, as a kernel's first call may write static memory */
     check_accuracy(run, p, "problem");
     memory_sweep(run, p);
 }

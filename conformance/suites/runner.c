@@ -22,16 +22,16 @@
 
 enum { MOST_BACKENDS = 64, EXIT_FAILED = 1, EXIT_BAD_INPUT = 2, EXIT_NOTHING_RAN = 77 };
 
-struct counts {
+struct case_counts {
     unsigned long passed, failed, skipped;
 };
 
-struct run {
+struct runner {
     struct conf_options options;
     const char *golden; /* folder of the golden vectors, or NULL */
     bool prints_digests;
     const struct posenc_backend *backends[MOST_BACKENDS];
-    struct counts counts[MOST_BACKENDS];
+    struct case_counts counts[MOST_BACKENDS];
     size_t n_backends, n_except;
 };
 
@@ -48,7 +48,7 @@ static int reject_backend(const char *name, const char *reason)
     return EXIT_BAD_INPUT;
 }
 
-static int add_backend(struct run *run, const char *name)
+static int add_backend(struct runner *run, const char *name)
 {
     const struct posenc_backend *backend = name ? posenc_backend_find(name) : NULL;
     if (!backend)
@@ -64,7 +64,7 @@ static int add_backend(struct run *run, const char *name)
 }
 
 /* Adds all backends that can run here, and prints the others. Returns the number of those. */
-static unsigned long add_all_backends(struct run *run)
+static unsigned long add_all_backends(struct runner *run)
 {
     const struct posenc_backend *b;
     unsigned long off = 0;
@@ -80,7 +80,7 @@ static unsigned long add_all_backends(struct run *run)
     return off;
 }
 
-static int read_arguments(int argc, char **argv, struct run *run)
+static int read_arguments(int argc, char **argv, struct runner *run)
 {
     for (int i = 1; i < argc; i++) {
         const char *argument = argv[i];
@@ -118,11 +118,11 @@ static int read_arguments(int argc, char **argv, struct run *run)
 
 static void on_result(void *user, const struct conf_result *r)
 {
-    struct run *run = user;
+    struct runner *run = user;
     size_t i = 0;
     while (run->backends[i] != r->backend)
         i++;
-    struct counts *counts = &run->counts[i];
+    struct case_counts *counts = &run->counts[i];
     if (r->status == CONF_PASS) {
         counts->passed++;
     } else if (r->status == CONF_FAIL || r->status == CONF_CRASH) {
@@ -144,7 +144,7 @@ static void print_digest(void *user, const struct conf_result *r)
     printf("%s %s\n", r->id, r->worst_at);
 }
 
-static int print_digests(struct run *run)
+static int print_digests(struct runner *run)
 {
     if (run->n_backends == 0)
         add_backend(run, "scalar");
@@ -157,7 +157,7 @@ static int print_digests(struct run *run)
     return fflush(stdout) == 0 ? 0 : EXIT_FAILED;
 }
 
-static void print_counts(const struct counts *counts)
+static void print_counts(const struct case_counts *counts)
 {
     printf("%lu passed, %lu failed, %lu skipped\n", counts->passed, counts->failed,
            counts->skipped);
@@ -165,8 +165,8 @@ static void print_counts(const struct counts *counts)
 }
 
 /* Prints the counts of a backend, and adds them to the sum. */
-static void print_backend(const struct posenc_backend *backend, const struct counts *counts,
-                          struct counts *sum)
+static void print_backend(const struct posenc_backend *backend,
+                          const struct case_counts *counts, struct case_counts *sum)
 {
     const long lanes = backend->lanes ? backend->lanes() : 0;
     printf("%s", backend->name);
@@ -179,9 +179,9 @@ static void print_backend(const struct posenc_backend *backend, const struct cou
     sum->skipped += counts->skipped;
 }
 
-static int run_suites(struct run *run)
+static int run_suites(struct runner *run)
 {
-    struct counts sum = { 0, 0, 0 };
+    struct case_counts sum = { 0, 0, 0 };
     if (run->n_backends == 0)
         sum.skipped = add_all_backends(run);
     conf_run(run->backends, run->n_backends, &run->options, on_result, run);
@@ -195,7 +195,7 @@ static int run_suites(struct run *run)
 
 int main(int argc, char **argv)
 {
-    struct run run = { .n_backends = 0 };
+    struct runner run = { .n_backends = 0 };
     struct vectors vectors = { .n = 0 };
     char error[VECTORS_ERROR];
     if (plugins_add_of_build())

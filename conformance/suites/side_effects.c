@@ -102,7 +102,8 @@ static bool watch_call(struct watch *w, struct call *call)
 static void watch_problem(struct watch *w, const struct problem *p)
 {
     struct call call;
-    if (call_create_by(w->run->implementation, &call, p, &memory_default) != POSENC_OK)
+    if (call_create_by(w->run->implementation, &call, p, &tensor_allocator_default) !=
+        POSENC_OK)
         return;
     for (int e = 0; e < EFFECTS; e++)
         w->tally[e].problem = p;

@@ -60,7 +60,7 @@ static void edit_make_small(struct call *call, const void *user)
     }
 }
 
-/* Scales sines and cosines that have no inputs. */
+/* Scales the results of kernels whose only inputs are positions. */
 static struct problem with_small_scale(struct problem p)
 {
     if (kernel_takes_x(p.kernel) || !kernel_has_freqs(p.kernel))
@@ -112,7 +112,7 @@ static int64_t compare_parts(struct tally *t, const struct call *parts,
                 if (float_to_bits(part[c]) == CALL_CANARY)
                     continue;
                 subnormals += part[c] != 0.0f && fabsf(part[c]) < least;
-                require(t, value_bits(part[c]) == value_bits(row[c]),
+                require(t, canonical_bits(part[c]) == canonical_bits(row[c]),
                         "%.9g in a call of %lld rows, %.9g in a call of its own",
                         (double)row[c], (long long)parts->outputs[o].rows, (double)part[c]);
             }

@@ -146,8 +146,8 @@ static double table_scale(const struct posenc_freqs *freqs, double position, int
 
 static enum posenc_status plain_rope_table(const struct posenc_rope_table_args *args)
 {
-    const struct posenc_freqs_view *plan = &args->freqs->view;
-    int32_t n_axes = args->positions.stride_axis == 0 ? 1 : plan->n_axes;
+    const struct posenc_freqs_view *view = &args->freqs->view;
+    int32_t n_axes = args->positions.stride_axis == 0 ? 1 : view->n_axes;
 
     for (int32_t axis = 0; axis < n_axes; axis++) {
         struct posenc_positions positions = posenc_positions_on_axis(&args->positions, axis);
@@ -160,7 +160,7 @@ static enum posenc_status plain_rope_table(const struct posenc_rope_table_args *
                 for (int64_t i = 0; i < args->cos.shape[3]; i++) {
                     sincos_pair(args->freqs, table_scale(args->freqs, position, i), position, i,
                                 &phi, &s, &c);
-                    if (n_axes == 1 || plan->axis[i] == axis) {
+                    if (n_axes == 1 || view->axis[i] == axis) {
                         posenc_put(args->cos.dtype, cosine, i, c);
                         posenc_put(args->sin.dtype, sine, i, s);
                     }

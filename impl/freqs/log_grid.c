@@ -13,12 +13,12 @@
 #include "freqs.h"
 
 /* A natural number up to (2^24)^LOG_GRID_MAX_STEPS. */
-struct big {
+struct natural {
     int n_words;
     uint32_t words[LOG_GRID_MAX_STEPS * 24 / 32 + 2];
 };
 
-static void big_multiply(struct big *a, uint32_t factor)
+static void natural_multiply(struct natural *a, uint32_t factor)
 {
     uint64_t carry = 0;
     for (int i = 0; i < a->n_words; i++) {
@@ -30,13 +30,13 @@ static void big_multiply(struct big *a, uint32_t factor)
         a->words[a->n_words++] = (uint32_t)carry;
 }
 
-static void big_multiply_power(struct big *a, int64_t base, int64_t exponent)
+static void natural_multiply_power(struct natural *a, int64_t base, int64_t exponent)
 {
     for (int64_t i = 0; i < exponent; i++)
-        big_multiply(a, (uint32_t)base);
+        natural_multiply(a, (uint32_t)base);
 }
 
-static int big_compare(const struct big *a, const struct big *b)
+static int natural_compare(const struct natural *a, const struct natural *b)
 {
     if (a->n_words != b->n_words)
         return a->n_words < b->n_words ? -1 : 1;
@@ -68,11 +68,11 @@ static int compare_to_point(const struct log_grid *grid, int64_t n, int64_t k)
     if (fabs(d.hi) > 0x1p-80 * (left.hi + right.hi))
         return d.hi > 0.0 ? 1 : -1;
     int64_t g = greatest_common_divisor(grid->steps, k); /* compares g-th roots */
-    struct big power = { 1, { 1 } }, point = { 1, { 1 } };
-    big_multiply_power(&power, n, grid->steps / g);
-    big_multiply_power(&point, grid->high, k / g);
-    big_multiply_power(&point, grid->low, (grid->steps - k) / g);
-    return big_compare(&power, &point);
+    struct natural power = { 1, { 1 } }, point = { 1, { 1 } };
+    natural_multiply_power(&power, n, grid->steps / g);
+    natural_multiply_power(&point, grid->high, k / g);
+    natural_multiply_power(&point, grid->low, (grid->steps - k) / g);
+    return natural_compare(&power, &point);
 }
 
 int64_t posenc_log_grid_ceil(const struct log_grid *grid, int64_t k)

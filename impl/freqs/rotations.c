@@ -9,7 +9,7 @@
  */
 #include "freqs.h"
 
-struct rotation {
+struct dd_rotation {
     struct dd cosine, sine;
 };
 
@@ -22,11 +22,11 @@ static struct dd checked_sum(struct dd a, struct dd b, bool *cancelled)
 }
 
 /* Returns the product of two rotations, which is that by `times` positions. */
-static struct rotation compose(struct rotation a, struct rotation b, struct turn turn,
-                               uint32_t times)
+static struct dd_rotation compose(struct dd_rotation a, struct dd_rotation b, struct turn turn,
+                                  uint32_t times)
 {
     bool cancelled = false;
-    struct rotation r;
+    struct dd_rotation r;
     r.cosine =
         checked_sum(dd_mul(a.cosine, b.cosine), dd_neg(dd_mul(a.sine, b.sine)), &cancelled);
     r.sine = checked_sum(dd_mul(a.sine, b.cosine), dd_mul(a.cosine, b.sine), &cancelled);
@@ -36,10 +36,10 @@ static struct rotation compose(struct rotation a, struct rotation b, struct turn
 }
 
 /* Fills one pair of a row of each group: cos and sin of `row`, row + 8, row + 16, ... positions. */
-static void fill_groups(struct rotation first, uint32_t row, struct rotation group,
+static void fill_groups(struct dd_rotation first, uint32_t row, struct dd_rotation group,
                         struct turn turn, int64_t stride, double *middle)
 {
-    struct rotation r = first;
+    struct dd_rotation r = first;
     for (int64_t b = 0; b < POSENC_GROUPS; b++, middle += 4 * stride) {
         middle[0] = r.cosine.hi;
         middle[stride] = r.sine.hi;
@@ -52,7 +52,7 @@ void posenc_freqs_fill_rotations(struct posenc_freqs *freqs)
 {
     for (int64_t i = 0; i < freqs->view.n_pairs; i++) {
         struct turn turn = { freqs->view.turn_hi[i], freqs->view.turn_lo[i] };
-        struct rotation one, lower, upper, group;
+        struct dd_rotation one, lower, upper, group;
         posenc_dd_cossin(turn, &one.cosine, &one.sine);
         lower = compose(compose(one, one, turn, 2), one, turn, 3);
         upper = compose(lower, one, turn, POSENC_GROUP / 2);

@@ -163,28 +163,28 @@ static void rope_table_axis(const struct posenc_rope_table_args *args,
 
 enum posenc_status KERNEL(rope_table)(const struct posenc_rope_table_args *args)
 {
-    const struct posenc_freqs_view *plan = &args->freqs->view;
-    struct run run = { .freqs = args->freqs, .scale = plan->attention_factor };
+    const struct posenc_freqs_view *view = &args->freqs->view;
+    struct run run = { .freqs = args->freqs, .scale = view->attention_factor };
 
     run.dim = run.pairs = args->cos.shape[3];
     if (args->positions.stride_axis == 0) {
         rope_table_axis(args, &args->positions, run);
         return POSENC_OK;
     }
-    for (int32_t axis = 0; axis < plan->n_axes; axis++) {
+    for (int32_t axis = 0; axis < view->n_axes; axis++) {
         struct posenc_positions positions = posenc_positions_on_axis(&args->positions, axis);
         int64_t others = 0;
         run.axis = (uint8_t)axis;
         run.from = 0;
-        run.pairs = plan->n_pairs;
-        while (run.from < run.pairs && plan->axis[run.from] != axis)
+        run.pairs = view->n_pairs;
+        while (run.from < run.pairs && view->axis[run.from] != axis)
             run.from++;
         run.from -= run.from % vf_lanes(); /* vectors begin at multiples of their size */
-        while (run.pairs > run.from && plan->axis[run.pairs - 1] != axis)
+        while (run.pairs > run.from && view->axis[run.pairs - 1] != axis)
             run.pairs--;
         for (int64_t i = run.from; i < run.pairs; i++)
-            others += plan->axis[i] != axis;
-        run.axis_of = others ? plan->axis : NULL;
+            others += view->axis[i] != axis;
+        run.axis_of = others ? view->axis : NULL;
         rope_table_axis(args, &positions, run);
     }
     return POSENC_OK;

@@ -15,7 +15,7 @@
 enum { ALL = 1 << 16 };
 
 /* A format: its functions, the bits of its fraction and the bias of its exponent. */
-struct format {
+struct conversion {
     const char *name;
     enum posenc_status (*narrow)(int64_t n, const float *from, uint16_t *to,
                                  struct posenc_error *error);
@@ -23,7 +23,7 @@ struct format {
                                 struct posenc_error *error);
     int fraction, bias;
 };
-static const struct format formats[] = {
+static const struct conversion formats[] = {
     { "f16", posenc_f32_to_f16, posenc_f16_to_f32, 10, 15 },
     { "bf16", posenc_f32_to_bf16, posenc_bf16_to_f32, 7, 127 },
 };
@@ -43,11 +43,14 @@ static float of_bits(uint32_t bits)
 }
 
 /* Returns the magnitude of infinity. */
-static int infinity_of(const struct format *f) { return 0x7fff >> f->fraction << f->fraction; }
+static int infinity_of(const struct conversion *f)
+{
+    return 0x7fff >> f->fraction << f->fraction;
+}
 
 /* Returns the value of a magnitude, which is the bits without the sign. Infinity counts as the next larger number:
  * values half a last place above the largest number are rounded to it. */
-static double value_of(const struct format *f, int magnitude)
+static double value_of(const struct conversion *f, int magnitude)
 {
     const int exponent = magnitude >> f->fraction, one = 1 << f->fraction;
     const int fraction = magnitude & (one - 1);
@@ -55,20 +58,20 @@ static double value_of(const struct format *f, int magnitude)
                  (exponent ? exponent : 1) - f->bias - f->fraction);
 }
 
-static uint16_t narrow_one(const struct format *f, float x)
+static uint16_t narrow_one(const struct conversion *f, float x)
 {
     uint16_t narrow = 0x5555;
     return f->narrow(1, &x, &narrow, NULL) == POSENC_OK ? narrow : 0x5555;
 }
 
-static uint32_t widen_one(const struct format *f, uint16_t x)
+static uint32_t widen_one(const struct conversion *f, uint16_t x)
 {
     float wide = 0.0f;
     return f->widen(1, &x, &wide, NULL) == POSENC_OK ? bits_of(wide) : 0x55555555;
 }
 
 /* Widens each pattern of 16 bits, and narrows it again. */
-static void test_widening(const struct format *f)
+static void test_widening(const struct conversion *f)
 {
     static uint16_t narrow[ALL];
     static float wide[ALL];
@@ -107,7 +110,7 @@ static uint32_t draw_between(uint32_t first, uint32_t last, uint32_t *random)
 
 /* Rounds values between the magnitudes low and low + 1, of both signs: the middle, neighbours of it and of the ends,
  * and a random one on each side. Returns the number of wrong ones. */
-static int count_wrong_between(const struct format *f, int low, uint32_t *random)
+static int count_wrong_between(const struct conversion *f, int low, uint32_t *random)
 {
     const double least = value_of(f, low), most = value_of(f, low + 1);
     const uint32_t first = bits_of((float)least), middle = bits_of((float)((least + most) / 2)),
@@ -128,7 +131,7 @@ static int count_wrong_between(const struct format *f, int low, uint32_t *random
     return wrong;
 }
 
-static void test_narrowing(const struct format *f)
+static void test_narrowing(const struct conversion *f)
 {
     uint32_t random = 1;
     int wrong = 0;
@@ -148,7 +151,7 @@ static void test_narrowing(const struct format *f)
 
 /* Converts arrays of each small length: every element is that of a call of its own, and nothing beside the array is
  * written. */
-static void test_lengths(const struct format *f)
+static void test_lengths(const struct conversion *f)
 {
     enum { MOST = 70 };
     float from[MOST + 2], back[MOST + 2];
@@ -171,7 +174,7 @@ static void test_lengths(const struct format *f)
     require(wrong == 0, "every length, and nothing beside it");
 }
 
-static void test_rejections(const struct format *f)
+static void test_rejections(const struct conversion *f)
 {
     static union {
         float wide[16];

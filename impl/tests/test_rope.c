@@ -3,6 +3,7 @@
  * positions, in every layout, in one thread and in several. Tests posenc_sinusoidal_add_dense() in the same way.
  */
 #include <posenc.h>
+#include <posenc/backend.h>
 #include "base/tap/tap.h"
 
 #include <pthread.h>
@@ -313,36 +314,13 @@ static void test_rejections(void)
     positions = (struct posenc_positions){ .reserved = { 1 } };
     require(posenc_rope_apply(object, &positions, &good, NULL, NULL) == POSENC_ERR_ARGUMENT,
             "a reserved member");
-    bad.shape[2] = DIM - 2;
-    require(posenc_rope_apply(object, NULL, &bad, NULL, &error) == POSENC_ERR_ROTARY_DIM &&
-                error.value == DIM,
-            "a head that is too small");
-    bad = good;
-    bad.data = NULL;
-    require(posenc_rope_apply(object, NULL, &good, &bad, NULL) == POSENC_ERR_ARGUMENT,
-            "keys without data");
-    bad.data = (char *)q + 1;
-    require(posenc_rope_apply(object, NULL, &bad, NULL, NULL) == POSENC_ERR_ARGUMENT,
-            "queries that are not aligned");
     bad.data = q + 4;
     require(posenc_rope_apply(object, NULL, &good, &bad, &error) == POSENC_ERR_OVERLAP,
             "keys within the queries");
-    require(posenc_rope_apply(object, NULL, &good, &good, NULL) == POSENC_ERR_OVERLAP,
-            "the queries as keys");
-    bad = good;
     bad.shape[0] = TOKENS - 1;
     bad.data = q + (ptrdiff_t)TOKENS * HEAD_DIM;
     require(posenc_rope_apply(object, NULL, &good, &bad, NULL) == POSENC_ERR_SHAPE,
             "fewer keys than queries");
-    bad = good;
-    bad.rank = 2;
-    require(posenc_rope_apply(object, NULL, &bad, NULL, NULL) == POSENC_ERR_SHAPE, "rank 2");
-    require(posenc_rope_apply_dense(object, POSENC_DTYPE_F32, -1, HEAD_DIM, 0, q, 1, NULL, 0,
-                                    NULL) == POSENC_ERR_SHAPE,
-            "a negative count of tokens");
-    require(posenc_rope_apply_dense(object, (enum posenc_dtype)7, 1, HEAD_DIM, 0, q, 1, NULL, 0,
-                                    NULL) == POSENC_ERR_DTYPE,
-            "an unknown type");
     require(posenc_rope_reserve(object, (1 << 20) + 1, NULL) == POSENC_ERR_POSITION,
             "more rows than are kept");
     require(memcmp(q, before, sizeof q) == 0, "and the queries are as they were");
@@ -352,6 +330,131 @@ static void test_rejections(void)
             "nothing to rotate");
     posenc_rope_destroy(object);
     posenc_rope_destroy(NULL);
+}
+
+/* A rejected tensor, and the text of its error, in which %c is q or k. */
+struct rejected {
+    struct posenc_tensor tensor;
+    enum posenc_status status;
+    const char *what;
+    struct posenc_positions positions;
+};
+
+static bool has_error(const struct posenc_error *error, const struct rejected *rejected,
+                      char name)
+{
+    char what[sizeof error->what];
+    snprintf(what, sizeof what, rejected->what, name);
+    return error->status == rejected->status && strcmp(error->what, what) == 0;
+}
+
+/* Passes the tensor as q, as k, and as k beside a valid q. */
+static bool is_named(struct posenc_rope *object, const struct posenc_tensor *valid,
+                     const struct rejected *rejected)
+{
+    const struct posenc_positions *positions = &rejected->positions;
+    const struct posenc_tensor *bad = &rejected->tensor;
+    struct posenc_error q, k, both;
+    return posenc_rope_apply(object, positions, bad, NULL, &q) == rejected->status &&
+           has_error(&q, rejected, 'q') &&
+           posenc_rope_apply(object, positions, NULL, bad, &k) == rejected->status &&
+           has_error(&k, rejected, 'k') &&
+           posenc_rope_apply(object, positions, valid, bad, &both) == rejected->status &&
+           has_error(&both, rejected, 'k');
+}
+
+/* Errors name q or k, and no argument of a kernel. */
+static void test_names_of_tensors(void)
+{
+    static float memory[2 * Q], before[2 * Q], zeros[Q]; /* zeros are positions, too */
+    const struct posenc_tensor valid =
+        posenc_tensor_3d(POSENC_DTYPE_F32, memory, TOKENS, 1, HEAD_DIM);
+    struct posenc_tensor base = valid;
+    base.data = memory + Q;
+    fill(memory, 2 * Q);
+    memcpy(before, memory, sizeof memory);
+    struct rejected all[] = {
+        { base, POSENC_ERR_ARGUMENT, "reserved members of %c (not 0)", { 0 } },
+        { base, POSENC_ERR_SHAPE, "rank of %c", { 0 } },
+        { base, POSENC_ERR_DTYPE, "dtype of %c", { 0 } },
+        { base, POSENC_ERR_SHAPE, "dimension of %c", { 0 } },
+        { base, POSENC_ERR_SHAPE, "last dimension of %c", { 0 } },
+        { base, POSENC_ERR_ROTARY_DIM, "head_dim of %c (dim of the spec at least)", { 0 } },
+        { base, POSENC_ERR_ARGUMENT, "data of %c (NULL)", { 0 } },
+        { base, POSENC_ERR_ARGUMENT, "alignment of the data of %c in bytes", { 0 } },
+        { base, POSENC_ERR_STRIDE, "stride of the last dimension of %c", { 0 } },
+        { base, POSENC_ERR_STRIDE, "strides of %c (elements overlap)", { 0 } },
+        { base, POSENC_ERR_OVERFLOW, "size of %c in bytes", { 0 } },
+        { base, POSENC_ERR_DTYPE, "dtype of %c (this backend takes f32)", { 0 } },
+        { base,
+          POSENC_ERR_OVERLAP,
+          "positions (overlap %c)",
+          { .kind = POSENC_POSITIONS_I32, .data = zeros } },
+    };
+    enum { COUNT = sizeof all / sizeof *all };
+    all[0].tensor.reserved[1] = 1;
+    all[1].tensor.rank = 2;
+    all[2].tensor.dtype = (enum posenc_dtype)7;
+    all[3].tensor.shape[1] = -1;
+    all[4].tensor.shape[2] = 0;
+    all[5].tensor.shape[2] = DIM - 2;
+    all[6].tensor.data = NULL;
+    all[7].tensor.data = (char *)base.data + 1;
+    all[8].tensor.stride[2] = 2;
+    all[9].tensor.stride[0] = HEAD_DIM - 1;
+    all[10].tensor.stride[0] = INT64_MAX / 2;
+    all[11].tensor.dtype = POSENC_DTYPE_BF16;
+    all[12].tensor.data = zeros;
+
+    static struct posenc_backend f32_only; /* selected backends must remain */
+    f32_only = *posenc_backend_find("scalar");
+    f32_only.name = "f32_only";
+    f32_only.f16_bf16 = false;
+    if (posenc_select_backend(POSENC_KERNEL_ROPE_HALF, &f32_only, NULL))
+        abort();
+    struct posenc_rope *object = make_rope(POSENC_PAIRING_HALF);
+    for (int i = 0; i < COUNT; i++)
+        require(is_named(object, &valid, &all[i]), all[i].what);
+    if (posenc_select_backend(POSENC_KERNEL_ROPE_HALF, NULL, NULL))
+        abort();
+
+    struct posenc_error error;
+    require(posenc_rope_apply(object, NULL, &valid, &valid, &error) == POSENC_ERR_OVERLAP &&
+                strcmp(error.what, "k (overlaps q)") == 0,
+            "k (overlaps q)");
+    require(memcmp(memory, before, sizeof memory) == 0, "rejected calls write nothing");
+    posenc_rope_destroy(object);
+}
+
+/* The same for dense arrays. */
+static void test_names_of_arrays(void)
+{
+    const struct rejected dtype = { .status = POSENC_ERR_DTYPE, .what = "dtype of %c" },
+                          tokens = { .status = POSENC_ERR_SHAPE, .what = "dimension of %c" },
+                          data = { .status = POSENC_ERR_ARGUMENT, .what = "data of %c (NULL)" },
+                          head_dim = { .status = POSENC_ERR_ROTARY_DIM,
+                                       .what = "head_dim of %c (dim of the spec at least)" };
+    struct posenc_rope *object = make_rope(POSENC_PAIRING_HALF);
+    struct posenc_error error;
+    float x[HEAD_DIM] = { 0 };
+    require(posenc_rope_apply_dense(object, (enum posenc_dtype)7, 1, HEAD_DIM, 0, x, 1, NULL, 0,
+                                    &error) == POSENC_ERR_DTYPE &&
+                has_error(&error, &dtype, 'q'),
+            "dtype of q");
+    require(posenc_rope_apply_dense(object, POSENC_DTYPE_F32, -1, HEAD_DIM, 0, NULL, 0, x, 1,
+                                    &error) == POSENC_ERR_SHAPE &&
+                has_error(&error, &tokens, 'k'),
+            "tokens of k");
+    require(posenc_rope_apply_dense(object, POSENC_DTYPE_F32, 1, HEAD_DIM, 0, NULL, 1, x, 0,
+                                    &error) == POSENC_ERR_ARGUMENT &&
+                has_error(&error, &data, 'q'),
+            "data of q");
+    require(posenc_rope_apply_dense(object, POSENC_DTYPE_F32, 1, DIM - 2, 0, NULL, 0, x, 1,
+                                    &error) == POSENC_ERR_ROTARY_DIM &&
+                has_error(&error, &head_dim, 'k') && error.value == DIM - 2 &&
+                error.least == DIM,
+            "head_dim of k");
+    posenc_rope_destroy(object);
 }
 
 static void test_sinusoids(void)
@@ -379,6 +482,8 @@ int main(void)
     test_layouts();
     test_latent_attention();
     test_rejections();
+    test_names_of_tensors();
+    test_names_of_arrays();
     test_sinusoids();
     posenc_freqs_destroy(freqs);
     return tap_end();

@@ -10,13 +10,13 @@
 
 enum { POSITIONS = 131072, MAX_PAIRS = 64 };
 
-struct model {
+struct yarn_case {
     const char *name;
     int64_t dim;
     double rope_theta, factor, original_max_position_embeddings;
 };
 
-static const struct model models[] = {
+static const struct yarn_case cases[] = {
     { "Qwen3-8B, factor 4", 128, 1e6, 4, 32768 },
     { "gpt-oss", 64, 150000, 32, 4096 },
     { "DeepSeek-V3", 64, 1e4, 40, 4096 },
@@ -30,7 +30,7 @@ struct difference {
     double largest;
 };
 
-static struct posenc_freqs *make_freqs(const struct model *model)
+static struct posenc_freqs *make_freqs(const struct yarn_case *model)
 {
     struct posenc_freqs_spec spec = posenc_freqs_spec_init();
     struct posenc_freqs *freqs = NULL;
@@ -69,13 +69,13 @@ static void compare(const struct posenc_freqs *freqs, int64_t position,
 int main(void)
 {
     struct difference all = { 0 };
-    for (size_t m = 0; m < sizeof models / sizeof models[0]; m++) {
-        struct posenc_freqs *freqs = make_freqs(&models[m]);
+    for (size_t m = 0; m < sizeof cases / sizeof cases[0]; m++) {
+        struct posenc_freqs *freqs = make_freqs(&cases[m]);
         struct difference difference = { 0 };
         for (int64_t position = 0; position < POSITIONS; position++)
             compare(freqs, position, &difference);
         posenc_freqs_destroy(freqs);
-        printf("%s: %ld of %ld angles, cosines and sines by up to %.2g\n", models[m].name,
+        printf("%s: %ld of %ld angles, cosines and sines by up to %.2g\n", cases[m].name,
                difference.differ, difference.angles, difference.largest);
         all.angles += difference.angles;
         all.differ += difference.differ;

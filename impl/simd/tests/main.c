@@ -28,15 +28,15 @@ static const struct isa {
 };
 enum { ISA_COUNT = sizeof isas / sizeof *isas };
 
-struct counts {
+struct test_counts {
     unsigned long passed, failed, skipped;
 };
 
-static void test_isa(const struct isa *isa, const char *except, struct counts *all)
+static void test_isa(const struct isa *isa, const char *except, struct test_counts *all)
 {
     const char *unavailable_reason =
         posenc_backend_unavailable_reason(posenc_backend_find(isa->name));
-    struct counts counts = { 0, 0, 0 };
+    struct test_counts counts = { 0, 0, 0 };
 
     if (unavailable_reason) {
         printf("off: %s: %s\n", isa->name, unavailable_reason);
@@ -68,7 +68,7 @@ static int report_unknown_isa(const char *what)
 
 int main(int argc, char **argv)
 {
-    struct counts all = { 0, 0, 0 };
+    struct test_counts all = { 0, 0, 0 };
     const char *except = NULL;
     bool wanted[ISA_COUNT] = { false }, named = false;
 

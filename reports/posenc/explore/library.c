@@ -93,40 +93,41 @@ EXPORT(spec_defaults) void spec_defaults(double *values)
 }
 
 /* Returns frequencies, or NULL.  The arrays are factors of LongRoPE and frequencies of the caller; each may be NULL. */
-EXPORT(plan_create)
-struct posenc_freqs *plan_create(const double *values, const double *short_factor,
-                                 const double *long_factor, const double *omega)
+EXPORT(freqs_create)
+struct posenc_freqs *freqs_create(const double *values, const double *short_factor,
+                                  const double *long_factor, const double *omega)
 {
     struct posenc_freqs_spec spec = posenc_freqs_spec_init();
-    struct posenc_freqs *plan = NULL;
+    struct posenc_freqs *freqs = NULL;
 #define SET(member, type) spec.member = (type)*values++;
     MEMBERS(SET)
     spec.short_factor = short_factor;
     spec.long_factor = long_factor;
     spec.values = omega;
-    return kept(posenc_freqs_create(&spec, &plan, fresh_error())) ? NULL : plan;
+    return kept(posenc_freqs_create(&spec, &freqs, fresh_error())) ? NULL : freqs;
 }
 
-EXPORT(plan_destroy) void plan_destroy(struct posenc_freqs *plan)
+EXPORT(freqs_destroy) void freqs_destroy(struct posenc_freqs *freqs)
 {
-    posenc_freqs_destroy(plan);
+    posenc_freqs_destroy(freqs);
 }
 
-EXPORT(plan_pairs) int32_t plan_pairs(const struct posenc_freqs *plan)
+EXPORT(freqs_pairs) int32_t freqs_pairs(const struct posenc_freqs *freqs)
 {
-    return (int32_t)posenc_freqs_view_of(plan).n_pairs;
+    return (int32_t)posenc_freqs_view_of(freqs).n_pairs;
 }
 
-EXPORT(plan_attention_factor) double plan_attention_factor(const struct posenc_freqs *plan)
+EXPORT(freqs_attention_factor) double freqs_attention_factor(const struct posenc_freqs *freqs)
 {
-    return posenc_freqs_view_of(plan).attention_factor;
+    return posenc_freqs_view_of(freqs).attention_factor;
 }
 
 /* Writes the frequencies of all pairs as f64 and f32, and the axis of the position that each pair uses. */
-EXPORT(plan_read)
-void plan_read(const struct posenc_freqs *plan, double *omega, float *omega_f32, uint8_t *axis)
+EXPORT(freqs_read)
+void freqs_read(const struct posenc_freqs *freqs, double *omega, float *omega_f32,
+                uint8_t *axis)
 {
-    const struct posenc_freqs_view view = posenc_freqs_view_of(plan);
+    const struct posenc_freqs_view view = posenc_freqs_view_of(freqs);
     const size_t n = (size_t)view.n_pairs;
     memcpy(omega, view.omega, n * sizeof *omega);
     memcpy(omega_f32, view.omega_f32, n * sizeof *omega_f32);
@@ -148,32 +149,32 @@ static struct posenc_positions positions_of(int32_t kind, double first, const vo
                                       .stride_axis = axis_stride };
 }
 
-static int32_t axis_stride(const struct posenc_freqs *plan, int32_t tokens)
+static int32_t axis_stride(const struct posenc_freqs *freqs, int32_t tokens)
 {
-    return posenc_freqs_view_of(plan).n_axes > 1 ? tokens : 0;
+    return posenc_freqs_view_of(freqs).n_axes > 1 ? tokens : 0;
 }
 
 EXPORT(sinusoidal)
-int32_t sinusoidal(const struct posenc_freqs *plan, int32_t layout, double scale, int32_t kind,
+int32_t sinusoidal(const struct posenc_freqs *freqs, int32_t layout, double scale, int32_t kind,
                    double first, const void *positions, int32_t tokens, float *out)
 {
     struct posenc_sinusoidal_args args = posenc_sinusoidal_args_init();
-    args.freqs = plan;
+    args.freqs = freqs;
     args.layout = (enum posenc_layout)layout;
     args.scale = scale;
-    args.positions = positions_of(kind, first, positions, axis_stride(plan, tokens));
-    args.out = posenc_tensor_2d(POSENC_DTYPE_F32, out, tokens, posenc_freqs_view_of(plan).dim);
+    args.positions = positions_of(kind, first, positions, axis_stride(freqs, tokens));
+    args.out = posenc_tensor_2d(POSENC_DTYPE_F32, out, tokens, posenc_freqs_view_of(freqs).dim);
     return kept(posenc_sinusoidal(scalar(), &args, fresh_error()));
 }
 
 EXPORT(rope_table)
-int32_t rope_table(const struct posenc_freqs *plan, int32_t kind, double first,
+int32_t rope_table(const struct posenc_freqs *freqs, int32_t kind, double first,
                    const void *positions, int32_t tokens, float *cosines, float *sines)
 {
-    const int64_t pairs = posenc_freqs_view_of(plan).n_pairs;
+    const int64_t pairs = posenc_freqs_view_of(freqs).n_pairs;
     struct posenc_rope_table_args args = posenc_rope_table_args_init();
-    args.freqs = plan;
-    args.positions = positions_of(kind, first, positions, axis_stride(plan, tokens));
+    args.freqs = freqs;
+    args.positions = positions_of(kind, first, positions, axis_stride(freqs, tokens));
     args.cos = posenc_tensor_2d(POSENC_DTYPE_F32, cosines, tokens, pairs);
     args.sin = posenc_tensor_2d(POSENC_DTYPE_F32, sines, tokens, pairs);
     return kept(posenc_rope_table(scalar(), &args, fresh_error()));

@@ -16,16 +16,16 @@ const numberOf = (kind, name) => {
 };
 
 class Library {
-  #wasm; #names; #defaults; #plans = new Map(); #results = new Map(); #taken = [];
+  #wasm; #names; #defaults; #cache = new Map(); #results = new Map(); #taken = [];
 
   constructor(exports) {
     this.#wasm = exports;
     exports._initialize();
     this.#names = this.#text(exports.spec_names()).trim().split(" ");
     this.#defaults = this.#call(() => {
-      const room = this.#room(Float64Array, this.#names.length);
-      exports.spec_defaults(room.at);
-      return room.read();
+      const array = this.#output(Float64Array, this.#names.length);
+      exports.spec_defaults(array.at);
+      return array.read();
     });
     this.version = this.#text(exports.version());
   }
@@ -41,7 +41,7 @@ class Library {
     this.#taken.push(at);
     return at;
   }
-  #room(Type, n) { // an array that the library writes
+  #output(Type, n) { // an array that the library writes
     const at = this.#take(n * Type.BYTES_PER_ELEMENT);
     return { at, read: () => new Type(this.#wasm.memory.buffer, at, n).slice() };
   }
@@ -75,18 +75,18 @@ class Library {
   }
 
   // ---- frequencies ----
-  #plan(spec) { // plans are kept: the same sliders ask for the same ones again
+  #freqs(spec) { // cached: the same sliders ask for the same ones again
     const key = JSON.stringify(spec);
-    let plan = this.#plans.get(key);
-    if (plan) this.#plans.delete(key);
-    else plan = this.#call(() => this.#create(spec));
-    this.#plans.set(key, plan);
-    if (this.#plans.size > 32) {
-      const [oldest, unused] = this.#plans.entries().next().value;
-      this.#plans.delete(oldest);
-      this.#wasm.plan_destroy(unused.at);
+    let freqs = this.#cache.get(key);
+    if (freqs) this.#cache.delete(key);
+    else freqs = this.#call(() => this.#create(spec));
+    this.#cache.set(key, freqs);
+    if (this.#cache.size > 32) {
+      const [oldest, unused] = this.#cache.entries().next().value;
+      this.#cache.delete(oldest);
+      this.#wasm.freqs_destroy(unused.at);
     }
-    return plan;
+    return freqs;
   }
   #create(spec) {
     const values = this.#defaults.slice();
@@ -100,19 +100,19 @@ class Library {
       }
     }
     const lists = [spec.short_factor, spec.long_factor, spec.inv_freq].map((list) => this.#put(Float64Array, list));
-    const at = this.#wasm.plan_create(this.#put(Float64Array, values), ...lists);
+    const at = this.#wasm.freqs_create(this.#put(Float64Array, values), ...lists);
     if (!at) throw new Error(this.#text(this.#wasm.error_text()));
-    return { at, dim: spec.dim, pairs: this.#wasm.plan_pairs(at), attentionFactor: this.#wasm.plan_attention_factor(at) };
+    return { at, dim: spec.dim, pairs: this.#wasm.freqs_pairs(at), attentionFactor: this.#wasm.freqs_attention_factor(at) };
   }
 
   // Returns { omega, omegaF32, axis, attentionFactor }: radians per position of each pair, as f64 and as f32.
   frequencies(spec) {
     return this.#call(() => {
-      const plan = this.#plan(spec);
-      const rooms = [Float64Array, Float32Array, Uint8Array].map((Type) => this.#room(Type, plan.pairs));
-      this.#wasm.plan_read(plan.at, ...rooms.map((room) => room.at));
-      const [omega, omegaF32, axis] = rooms.map((room) => room.read());
-      return { omega, omegaF32, axis, attentionFactor: plan.attentionFactor };
+      const freqs = this.#freqs(spec);
+      const arrays = [Float64Array, Float32Array, Uint8Array].map((Type) => this.#output(Type, freqs.pairs));
+      this.#wasm.freqs_read(freqs.at, ...arrays.map((array) => array.at));
+      const [omega, omegaF32, axis] = arrays.map((array) => array.read());
+      return { omega, omegaF32, axis, attentionFactor: freqs.attentionFactor };
     });
   }
 
@@ -127,24 +127,24 @@ class Library {
   // Returns a table [tokens, dim].
   sinusoidal(spec, { layout = "interleaved", scale = 1, ...rows }) {
     return this.#kept(JSON.stringify(["sinusoidal", spec, layout, scale, rows]), () => this.#call(() => {
-      const plan = this.#plan(spec), { n, words } = this.#rows(rows), out = this.#room(Float32Array, n * spec.dim);
-      this.#check(this.#wasm.sinusoidal(plan.at, numberOf("layout", layout), scale, ...words, n, out.at));
+      const freqs = this.#freqs(spec), { n, words } = this.#rows(rows), out = this.#output(Float32Array, n * spec.dim);
+      this.#check(this.#wasm.sinusoidal(freqs.at, numberOf("layout", layout), scale, ...words, n, out.at));
       return out.read();
     }));
   }
   // Returns { cos, sin, pairs, tokens }, both [tokens, pairs].
   ropeTable(spec, rows) {
     return this.#kept(JSON.stringify(["rope_table", spec, rows]), () => this.#call(() => {
-      const plan = this.#plan(spec), { n, words } = this.#rows(rows);
-      const [cos, sin] = [0, 0].map(() => this.#room(Float32Array, n * plan.pairs));
-      this.#check(this.#wasm.rope_table(plan.at, ...words, n, cos.at, sin.at));
-      return { cos: cos.read(), sin: sin.read(), pairs: plan.pairs, tokens: n };
+      const freqs = this.#freqs(spec), { n, words } = this.#rows(rows);
+      const [cos, sin] = [0, 0].map(() => this.#output(Float32Array, n * freqs.pairs));
+      this.#check(this.#wasm.rope_table(freqs.at, ...words, n, cos.at, sin.at));
+      return { cos: cos.read(), sin: sin.read(), pairs: freqs.pairs, tokens: n };
     }));
   }
   // Rotates x [tokens, heads, head_dim] by a table of ropeTable(). Token t takes its row first + t, or rows[t].
   rotate(x, table, { pairing = "half", heads = 1, head_dim = 2 * table.pairs, rotary_offset = 0, transpose = false, first = 0, rows }) {
     return this.#call(() => {
-      const tokens = x.length / (heads * head_dim), out = this.#room(Float32Array, x.length);
+      const tokens = x.length / (heads * head_dim), out = this.#output(Float32Array, x.length);
       const [cos, sin, from] = [table.cos, table.sin, x].map((values) => this.#put(Float32Array, values));
       this.#check(this.#wasm.rotate(numberOf("pairing", pairing), Number(transpose), tokens, heads, head_dim, rotary_offset,
         cos, sin, table.tokens, table.pairs, first, this.#put(Int32Array, rows), from, out.at));
@@ -155,7 +155,7 @@ class Library {
   // ---- biases and indices ----
   alibiSlopes(heads, alibi_bias_max = 8) {
     return this.#call(() => {
-      const out = this.#room(Float32Array, heads);
+      const out = this.#output(Float32Array, heads);
       this.#check(this.#wasm.alibi_slopes(heads, alibi_bias_max, out.at));
       return out.read();
     });
@@ -163,7 +163,7 @@ class Library {
   // Returns a bias [heads, queries, keys].
   alibi({ heads, queries, keys, query_offset = 0, causal = false, slopes = this.alibiSlopes(heads) }) {
     return this.#call(() => {
-      const out = this.#room(Float32Array, heads * queries * keys), from = this.#put(Float32Array, slopes);
+      const out = this.#output(Float32Array, heads * queries * keys), from = this.#put(Float32Array, slopes);
       this.#check(this.#wasm.alibi(heads, queries, keys, query_offset, Number(causal), from, out.at));
       return out.read();
     });
@@ -171,7 +171,7 @@ class Library {
   // Returns the least distance of each bucket in one direction.
   t5Thresholds({ num_buckets = 32, max_distance = 128, bidirectional = true }) {
     return this.#call(() => {
-      const out = this.#room(Int32Array, bidirectional ? num_buckets / 2 : num_buckets);
+      const out = this.#output(Int32Array, bidirectional ? num_buckets / 2 : num_buckets);
       this.#check(this.#wasm.t5_thresholds(num_buckets, max_distance, Number(bidirectional), out.at));
       return out.read();
     });
@@ -181,7 +181,7 @@ class Library {
     return this.#call(() => {
       const thresholds = this.#put(Int32Array, this.t5Thresholds({ num_buckets, max_distance, bidirectional }));
       const learned = this.#put(Float32Array, table || Array.from({ length: num_buckets * heads }, (_, i) => Math.floor(i / heads)));
-      const out = this.#room(Float32Array, heads * queries * keys);
+      const out = this.#output(Float32Array, heads * queries * keys);
       this.#check(this.#wasm.t5_bias(num_buckets, Number(bidirectional), thresholds, learned, heads, queries, keys, query_offset, out.at));
       return out.read();
     });
@@ -189,7 +189,7 @@ class Library {
   // Returns rows of a table for each query and key of a window, [n, n]; with a class token as BEiT has it.
   windowIndex({ window_height, window_width, window_class = false }) {
     return this.#call(() => {
-      const n = window_height * window_width + Number(window_class), out = this.#room(Int32Array, n * n);
+      const n = window_height * window_width + Number(window_class), out = this.#output(Int32Array, n * n);
       this.#check(this.#wasm.window_index(window_height, window_width, Number(window_class), out.at));
       return out.read();
     });
@@ -197,14 +197,14 @@ class Library {
   // Returns columns by i - j + keys - 1, for query i and key j.
   debertaIndex({ queries, keys, query_offset = 0, position_buckets = 256, max_distance = 512 }) {
     return this.#call(() => {
-      const out = this.#room(Int32Array, queries + keys - 1);
+      const out = this.#output(Int32Array, queries + keys - 1);
       this.#check(this.#wasm.deberta_index(queries, keys, query_offset, position_buckets, max_distance, out.at));
       return out.read();
     });
   }
   shawIndex({ queries, keys, query_offset = 0, max_distance }) {
     return this.#call(() => {
-      const out = this.#room(Int32Array, queries + keys - 1);
+      const out = this.#output(Int32Array, queries + keys - 1);
       this.#check(this.#wasm.shaw_index(queries, keys, query_offset, max_distance, out.at));
       return out.read();
     });
@@ -215,7 +215,7 @@ class Library {
   roundTo(dtype, values) {
     if (dtype === "f32") return Float32Array.from(values);
     return this.#call(() => {
-      const at = this.#put(Float32Array, values), half = this.#room(Uint16Array, values.length);
+      const at = this.#put(Float32Array, values), half = this.#output(Uint16Array, values.length);
       this.#check(this.#wasm.round_to(numberOf("dtype", dtype), values.length, at, half.at));
       return new Float32Array(this.#wasm.memory.buffer, at, values.length).slice();
     });
@@ -223,7 +223,7 @@ class Library {
   // Returns N(0, sigma) [rows, dim], f32; the same bits on every machine.
   normal(seed, rows, dim, sigma = 1) {
     return this.#call(() => {
-      const out = this.#room(Float32Array, rows * dim);
+      const out = this.#output(Float32Array, rows * dim);
       this.#check(this.#wasm.normal(seed, rows, dim, sigma, out.at));
       return out.read();
     });
