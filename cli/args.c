@@ -72,6 +72,10 @@ static const struct option_spec specs[] = {
       0, 0 },
     { "plugin", 0, PATHS, CALLS | FOR_LIST, OFFSET(plugin), "LIB",
       "add the backend of a shared library (struct posenc_backend posenc_plugin)", 0, 0 },
+    { "exec", 0, PATHS, FOR_VERIFY | WITH_PROBLEM, OFFSET(exec), "COMMAND",
+      "add a program that answers prompts on its standard input and output, or fd:N for an "
+      "inherited socket (docs/protocol.md)",
+      0, 0 },
     { "quick", 0, FLAG, RUNS | FOR_PAIR | WITH_PROBLEM | UNRECORDED, OFFSET(quick), NULL,
       "make a short run (default)", 0, 0 },
     { "full", 0, FLAG, RUNS | FOR_PAIR | WITH_PROBLEM | WITH_VERBOSE | UNRECORDED, OFFSET(full),

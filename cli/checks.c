@@ -6,6 +6,7 @@
 #include "checks.h"
 #include "emit.h"
 #include "outputs.h"
+#include "conformance/program/program.h"
 #include "plugins.h"
 #include "worker.h"
 
@@ -73,6 +74,7 @@ static bool note_case(const void *asked, const struct posenc_backend *backend, c
     const char *slash = strrchr(id, '/');
     if (kernel->first_case[0] == '\0')
         snprintf(kernel->first_case, sizeof kernel->first_case, "%s", id);
+    program_set_case(id);
     if (strcmp(kernel->first_case, id) == 0 || !slash)
         worker_set_activity(false, "in %s", kernel->first_case);
     else
@@ -132,11 +134,13 @@ static bool check_subject(struct kernel_checks *kernel)
     options.kernels[kernel->kernel] = true;
     options.wants = note_case;
     options.wants_user = kernel;
+    options.is_program = plugins_is_program(backend);
     conf_run_implementation(implementation, &options, send_check, kernel);
     worker_set_activity(false, "after %s",
                         *kernel->last_case != '\0' ? kernel->last_case : "no case");
     if (checks->after_suites)
         checks->after_suites(checks->user, kernel->subject, kernel->kernel);
+    plugins_unload();
     return is_plugin;
 }
 

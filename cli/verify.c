@@ -95,13 +95,13 @@ static double random_share_s(const struct session *session)
 static void write_rerun_options(struct verify *verify)
 {
     const struct cli *cli = verify->session.cli;
-    const struct list *lists[] = { &cli->plugin, &cli->model };
-    static const char *const options[] = { "--plugin", "--model" };
+    const struct list *lists[] = { &cli->plugin, &cli->exec, &cli->model };
+    static const char *const forms[] = { " --plugin %s", " --exec '%s'", " --model %s" };
     size_t at = 0;
-    for (size_t l = 0; l < 2; l++)
+    for (size_t l = 0; l < sizeof lists / sizeof *lists; l++)
         for (size_t i = 0; i < lists[l]->n && at < sizeof verify->rerun; i++)
-            at += (size_t)snprintf(verify->rerun + at, sizeof verify->rerun - at, " %s %s",
-                                   options[l], lists[l]->item[i]);
+            at += (size_t)snprintf(verify->rerun + at, sizeof verify->rerun - at, forms[l],
+                                   lists[l]->item[i]);
 }
 
 /* ---- Problems of models ---- */

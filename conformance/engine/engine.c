@@ -91,7 +91,9 @@ static void run_suites(struct suite_run *run, const struct suite *suites, size_t
     run->n_entered = run->n_elsewhere = 0;
     for (size_t s = 0; s < n; s++) {
         bool is_selected = !options->suite || strcmp(options->suite, suites[s].name) == 0;
-        if (is_selected && !(options->no_accuracy && strcmp(suites[s].name, "accuracy") == 0))
+        is_selected = is_selected && (!options->is_program || suites[s].judges_values) &&
+                      !(options->no_accuracy && strcmp(suites[s].name, "accuracy") == 0);
+        if (is_selected)
             suites[s].run(run, kernel);
     }
     if (!run->n_entered && !run->n_elsewhere && !options->suite && !options->case_glob)

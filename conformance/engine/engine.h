@@ -59,6 +59,7 @@ struct conf_options {
     bool full;         /* all cases and dense scans; otherwise a quick run */
     bool exhaustive;   /* also every position below 2^20 of the model's frequencies */
     bool no_accuracy;  /* omits the suite "accuracy", which takes too long in an emulator */
+    bool is_program;   /* judges only the values of calls, by rules for programs (judge.h) */
     const char *suite; /* name of the only suite to run; NULL: all */
     uint64_t seed;     /* of random problems */
     double random_s; /* least time of random problems for each kernel and backend, in seconds */

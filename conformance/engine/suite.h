@@ -29,6 +29,7 @@ void suite_report(struct suite_run *run, struct conf_result *result);
 struct suite {
     const char *name;
     void (*run)(struct suite_run *run, enum posenc_kernel kernel);
+    bool judges_values; /* rather than accesses, side effects or equal bits on all machines */
 };
 /* Runs n suites; returns the number of failed or crashed results. */
 size_t engine_run(const struct suite *suites, size_t n,

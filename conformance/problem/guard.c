@@ -1,11 +1,13 @@
 /* Runs calls, and reports their faults and changes of floating-point state (see guard.h). */
 #define _GNU_SOURCE
 #include "guard.h"
+#include "base/text/text.h"
 
 #include <errno.h>
 #include <fenv.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -191,6 +193,8 @@ static _Thread_local struct guard_note *noted;
 
 void guard_note_set(struct guard_note *note) { noted = note; }
 
+const struct problem *guard_noted_problem(void) { return noted ? &noted->problem : NULL; }
+
 static void note_inside(bool inside)
 {
     if (!noted)
@@ -227,6 +231,24 @@ void guard_note_set_threads(int threads)
 
 /* ---- Guarded calls ---- */
 
+/* Explanation of the status of this thread's call. */
+static _Thread_local struct {
+    bool given, declined;
+    char reason[200];
+} explanation;
+
+void guard_explain(bool declined, const char *format, ...)
+{
+    char text[sizeof explanation.reason];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    explanation.given = true;
+    explanation.declined = declined;
+    text_escape(text, explanation.reason, sizeof explanation.reason);
+}
+
 static void describe_state(struct guard_result *result, struct fp_state was, struct fp_state is)
 {
     if (is.control != was.control)
@@ -251,6 +273,7 @@ static struct guard_result run_call(struct call *call, const struct posenc_backe
         fp_state_set(unusual_state(own));
     const struct fp_state before = fp_state_get();
     note_begin(&call->problem);
+    explanation.given = false;
     const bool returned = trap_run(call, backend, &result.status);
     restore_registers();
     note_inside(false);
@@ -258,6 +281,10 @@ static struct guard_result run_call(struct call *call, const struct posenc_backe
     fp_state_set((struct fp_state){ own.control, in_modes ? own.flags : after.flags });
     if (returned) {
         describe_state(&result, before, after);
+        if (result.status != POSENC_OK && explanation.given && !result.control_left) {
+            result.declined = explanation.declined;
+            memcpy(result.reason, explanation.reason, sizeof result.reason);
+        }
     } else {
         result.crashed = true;
         result.address = fault_address;
