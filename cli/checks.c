@@ -134,7 +134,7 @@ static bool check_subject(struct kernel_checks *kernel)
     options.kernels[kernel->kernel] = true;
     options.wants = note_case;
     options.wants_user = kernel;
-    options.is_program = plugins_is_program(backend);
+    options.program = plugins_program_mode(backend);
     conf_run_implementation(implementation, &options, send_check, kernel);
     worker_set_activity(false, "after %s",
                         *kernel->last_case != '\0' ? kernel->last_case : "no case");

@@ -299,10 +299,11 @@ bool plugins_is_stub(const struct posenc_backend *backend)
     return find_plugin(backend) != NULL;
 }
 
-bool plugins_is_program(const struct posenc_backend *backend)
+enum program_mode plugins_program_mode(const struct posenc_backend *backend)
 {
+    static const enum program_mode modes[] = { NO_PROGRAM, PROGRAM_RUNS, PROGRAM_ANSWERED };
     const struct plugin *plugin = find_plugin(backend);
-    return plugin && plugin->kind != PLUGIN_LIBRARY;
+    return plugin ? modes[plugin->kind] : NO_PROGRAM;
 }
 
 void plugins_unload(void) { program_stop(); }

@@ -31,6 +31,7 @@ void program_on_loss(void (*end)(const char *reason)) { end_process = end; }
 void program_set_case(const char *id)
 {
     snprintf(program.case_id, sizeof program.case_id, "%s", id);
+    files_begin_case();
 }
 
 /* ---- The connection ---- */
