@@ -1,9 +1,9 @@
 """A program that answers prompts: right, or with one mistake.
 
-    program.py [step|f64] [MISTAKE [NUMBER]]
+    program.py [step|f64] [MISTAKE[:NUMBER]]
 
-It offers every kernel. `step` rounds each operation to f32, `f64` rounds results alone. A mistake is made in the answer to
-prompt NUMBER (3), or in the hello.
+It offers every kernel. `step` rounds each operation to f32, `f64` rounds results alone. The mistake is made in the answer
+to prompt NUMBER (default: 3), in the hello, or at the end.
 """
 import json
 import math
@@ -47,7 +47,9 @@ def widen(bits, dtype):
 
 def read(n):
     data = sys.stdin.buffer.read(n)
-    return data if len(data) == n else sys.exit(0)
+    if len(data) < n:
+        raise EOFError
+    return data
 
 
 class Tensor:
@@ -261,19 +263,116 @@ def answer(metadata, tensors):
 
 HELLO = {'hello': '1', 'name': 'python', 'description': 'a test', 'kernels': ' '.join(KERNELS),
          'dtypes': 'f32 f16 bf16', 'numerics': 'exact hf_f32 torch_exp_f32'}
+HELLOS = {'hello_kernel': {'kernels': 'rope_third'}, 'hello_dtype': {'dtypes': 'f64'},
+          'hello_name': {'name': 'My Engine'}, 'hello_taken': {'name': 'scalar'},
+          'hello_escape': {'description': '\033[31mred'}, 'hello_number': {'max_position': '-1'},
+          'hello_nothing': {'kernels': ''}}
+
+
+# ---- Mistakes ----
+
+def out(shape=None, **other):
+    """Returns a change of the header's entry for out."""
+    def change(header, data):
+        entry = header['out']
+        entry.update(other, **({'shape': shape(entry['shape'])} if shape else {}))
+        return header, data
+    return change
+
+
+def renamed(header, data):
+    header['output'] = header.pop('out')
+    return header, data
+
+
+def added_tensor(offsets):
+    def change(header, data):
+        n = len(data)
+        header['second'] = {'dtype': 'U8', 'shape': [4], 'data_offsets': offsets(n)}
+        return header, data + b'abcd'
+    return change
+
+
+def with_metadata(**members):
+    def change(header, data):
+        header['__metadata__'].update(members)
+        return header, data
+    return change
+
+
+def alone(**members):
+    return lambda header, data: ({'__metadata__': {**header['__metadata__'], **members}}, b'')
+
+
+def to_f64(header, data):
+    values = array('d', array('f', data))
+    header['out'].update(dtype='F64', data_offsets=[0, 8 * len(values)])
+    return header, values.tobytes()
+
+
+def to_nan(header, data):
+    return header, array('f', [math.nan] * (len(data) // 4)).tobytes()
+
+
+def ended(how):
+    def change(header, data):
+        how()
+    return change
+
+
+def cut_short(header, data):
+    text = json.dumps(header).encode()
+    sys.stdout.buffer.write(struct.pack('<Q', len(text)) + text + data[:len(data) // 2])
+    sys.stdout.buffer.flush()
+    sys.exit(0)
+
+
+MISTAKES = {
+    'nan': to_nan, 'dtype': to_f64, 'name': renamed, 'cut': cut_short,
+    'shape': out(lambda shape: [math.prod(shape)]), 'type': out(dtype='F12'),
+    'less': out(lambda shape: [1] + shape[1:-1] + [shape[-1] - 1]), 'rank': out(lambda s: [1] * 9 + s),
+    'huge': out(lambda shape: [2**40, 2**40]), 'negative': out(lambda shape: [-1] + shape[1:]),
+    'offsets': out(data_offsets=[0, 2**60]), 'backwards': out(data_offsets=[8, 0]),
+    'texts': out(data_offsets='all'), 'overlap': added_tensor(lambda n: [n - 4, n]),
+    'gap': added_tensor(lambda n: [n + 8, n + 12]), 'extra': added_tensor(lambda n: [n, n + 4]),
+    'number': with_metadata(prompt='2'), 'no_number': alone(prompt=''), 'no_text': with_metadata(a=1),
+    'error': alone(error='no GPU \033[31m here'), 'nothing': alone(),
+    'json': lambda header, data: (b'{"out": ', b''), 'list': lambda header, data: (b'[1, 2]', b''),
+    'utf8': lambda header, data: (b'{"\xff": 1}', b''), 'deep': lambda header, data: (b'[' * 9999, b''),
+    'twice_member': lambda header, data: (b'{"out": 1, "out": 2}', b''),
+    'exit': ended(lambda: sys.exit(3)), 'crash': ended(lambda: os.kill(os.getpid(), 11)),
+    'silent': ended(lambda: time.sleep(1e6)), 'close': ended(lambda: (os.close(1), time.sleep(1e6))),
+}
 
 
 def main():
-    while True:
-        metadata, tensors = read_message()
+    at = int(MISTAKE[1]) if len(MISTAKE) > 1 else 3
+    name = MISTAKE[0]
+    for n in range(10**9):
+        try:
+            metadata, tensors = read_message()
+        except EOFError:
+            if name == 'late':
+                sys.stdout.buffer.write(b'good bye')
+            sys.stdout.flush()
+            sys.exit(3 if name == 'late_exit' else 0)
         if 'hello' in metadata:
-            write({'__metadata__': HELLO}, b'')
+            if name.startswith('hello_') and name not in HELLOS:
+                MISTAKES[name[6:]]({}, b'')
+            write({'__metadata__': {**HELLO, **HELLOS.get(name, {})}}, b'')
             continue
         outputs = answer(metadata, tensors)
         reply = {'prompt': metadata['prompt']}
-        if outputs is None:
-            reply['declined'] = 'xpos'
-        write(*encode(reply, outputs or {}, json.loads(metadata['outputs'])))
+        if outputs is None or name == 'declines':
+            outputs, reply['declined'] = None, 'xpos'
+        header, data = encode(reply, outputs or {}, json.loads(metadata['outputs']))
+        if n == at and name == 'length':
+            sys.stdout.buffer.write(struct.pack('<Q', 2**60))
+        elif n == at and name in MISTAKES:
+            header, data = MISTAKES[name](header, data)
+        elif n == at and name == 'twice':
+            write(header, data)
+        write(header, data)
 
 
 main()

@@ -295,7 +295,7 @@ bool program_has_started(void)
 void program_stop(void)
 {
     if (program.ask == ask_connection && !connection_close(&program.connection))
-        lose("%s, after its input was closed", program.connection.reason);
+        lose("%s", program.connection.reason);
     program.ask = NULL;
 }
 
