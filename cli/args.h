@@ -48,12 +48,13 @@ struct cli {
     size_t n_copies;
     char *copies[LIST_MAX]; /* malloc'ed texts to which the items of lists point */
 
-    struct option_values kernel, backend, dtype, model, cases, plugin, out, part;
+    struct option_values kernel, backend, dtype, model, cases, plugin, exec, out, part;
     bool quick, full, exhaustive, update_error_limits, force, help, version, json, rows_alone,
         probe;
     bool tune, verbose, quiet, instructions;
     const char *suite, *vectors, *error_limits, *problem, *layer_type, *shard, *pairs, *tuning;
     const char *positions, *grid;
+    const char *answers; /* folder of posenc vectors answers */
     int64_t jobs, threads, seed, parent;
     double time_limit, limit;
 };

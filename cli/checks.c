@@ -6,6 +6,7 @@
 #include "checks.h"
 #include "emit.h"
 #include "outputs.h"
+#include "conformance/program/program.h"
 #include "plugins.h"
 #include "worker.h"
 
@@ -74,6 +75,7 @@ static bool note_case(const void *asked, const struct posenc_backend *backend, c
     const char *slash = strrchr(id, '/');
     if (kernel->first_case[0] == '\0')
         snprintf(kernel->first_case, sizeof kernel->first_case, "%s", id);
+    program_set_case(id);
     if (strcmp(kernel->first_case, id) == 0 || !slash)
         worker_set_activity(false, "in %s", kernel->first_case);
     else
@@ -133,11 +135,13 @@ static bool check_implementation(struct kernel_checks *kernel)
     options.kernels[kernel->kernel] = true;
     options.wants = note_case;
     options.wants_user = kernel;
+    options.program = plugins_program_mode(backend);
     conf_run_implementation(implementation, &options, send_check, kernel);
     worker_set_activity(false, "after %s",
                         *kernel->last_case != '\0' ? kernel->last_case : "no case");
     if (checks->after_suites)
         checks->after_suites(checks->user, kernel->current, kernel->kernel);
+    plugins_unload();
     return is_plugin;
 }
 
@@ -225,7 +229,7 @@ static size_t report_early_end(void *user, const struct worker_end *end)
     struct conf_result r =
         make_result(kernel, kernel->job->step, current_suite(kernel, end->status->activity),
                     "ended", CONF_CRASH);
-    snprintf(r.reason, sizeof r.reason, "%.90s %.100s", end->cause, end->status->activity);
+    snprintf(r.reason, sizeof r.reason, "%.118s %.80s", end->cause, end->status->activity);
     if (call->inside && call->known)
         conf_print_problem(r.problem, &call->problem);
     json_t *record = checks_record(kernel->queue->checks, kernel->job->step, &r);

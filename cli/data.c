@@ -94,7 +94,7 @@ static void print_left_out(const char *path, const char *error)
 /* Makes the stub of a plug-in. Returns NULL and a message if the plug-in cannot be loaded. */
 static const struct posenc_backend *load_usable(const char *path, char error[PLUGIN_ERROR])
 {
-    const struct posenc_backend *backend = plugins_make_stub(path, error);
+    const struct posenc_backend *backend = plugins_make_stub(PLUGIN_LIBRARY, path, error);
     const char *load_error = backend ? plugins_load_error(backend) : NULL;
     if (load_error)
         snprintf(error, PLUGIN_ERROR, "%s", load_error);

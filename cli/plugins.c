@@ -4,6 +4,7 @@
 #include "args.h"
 #include "base/records.h"
 #include "base/text/text.h"
+#include "conformance/program/program.h"
 #include "outputs.h"
 #include "worker.h"
 
@@ -18,6 +19,7 @@ enum { MOST_LANES = 64, MOST_PLUGINS = 2 * BACKENDS_MAX };
 
 struct plugin {
     struct posenc_backend stub;
+    enum plugin_kind kind;
     json_t *facts; /* texts, flags, and a bit for each kernel; NULL: none */
     json_t *lanes; /* results of two calls of lanes(), or NULL */
     struct stat file;
@@ -38,6 +40,18 @@ void plugins_set_limit(double seconds) { limit_s = seconds; }
 
 /* ---- The worker that loads a plug-in ---- */
 
+/* Loads or starts a plug-in. Returns its backend, or NULL and a reason. */
+static const struct posenc_backend *open_plugin(const struct plugin *plugin,
+                                                char error[PLUGIN_ERROR])
+{
+    if (plugin->kind == PLUGIN_LIBRARY)
+        return plugin_find(plugin->path, error);
+    if (plugin->kind == PLUGIN_ANSWERS)
+        return program_read_answers(plugin->path);
+    program_on_loss(worker_fail);
+    return program_start(plugin->path, worker_limits_of(limit_s, 0.0).inside_s, error);
+}
+
 static json_t *describe_backend(const struct posenc_backend *found)
 {
     json_int_t kernels = 0;
@@ -57,20 +71,22 @@ static size_t send_facts(void *user, size_t first)
 {
     const struct plugin *plugin = user;
     char error[PLUGIN_ERROR];
-    worker_set_activity(true, PLUGINS_LOADING);
-    const struct posenc_backend *found = plugin_find(plugin->path, error);
-    const bool exports = found != NULL;
-    if (found && !plugin_check(found, error))
+    worker_set_activity(plugin->kind == PLUGIN_LIBRARY, PLUGINS_LOADING);
+    const struct posenc_backend *found = open_plugin(plugin, error);
+    const bool exports = found || (plugin->kind == PLUGIN_PROGRAM && program_has_started());
+    const bool lacks = found && !plugin_check(found, error);
+    if (lacks)
         found = NULL;
-    worker_send(
-        found ? json_pack("{s:o}", "facts", describe_backend(found))
-              : json_pack("{s:o,s:b}", "error", record_string(error), "exports", exports));
+    worker_send(found ? json_pack("{s:o}", "facts", describe_backend(found))
+                      : json_pack("{s:o,s:b,s:b}", "error", record_string(error), "exports",
+                                  exports, "lacks", lacks));
     worker_set_activity(true, "in lanes()");
     if (found && found->lanes && !posenc_backend_unavailable_reason(found)) {
         const int lanes[2] = { found->lanes(), found->lanes() };
         worker_send(json_pack("{s:[i,i]}", "lanes", lanes[0], lanes[1]));
     }
     worker_set_activity(false, "while it was unloaded");
+    plugins_unload();
     return first + 1;
 }
 
@@ -85,7 +101,10 @@ static void receive_facts(void *user, json_t *message)
     if (json_object_get(message, "lanes"))
         plugin->lanes = json_incref(json_object_get(message, "lanes"));
     if (error && json_is_true(json_object_get(message, "exports")))
-        snprintf(plugin->load_error, sizeof plugin->load_error, "the plug-in %s",
+        snprintf(plugin->load_error, sizeof plugin->load_error, "%s%s",
+                 json_is_false(json_object_get(message, "lacks")) ? ""
+                 : plugin->kind == PLUGIN_LIBRARY                 ? "the plug-in "
+                                                                  : "the program ",
                  json_string_value(error));
     else if (error)
         snprintf(plugin->error, PLUGIN_ERROR, "%s", json_string_value(error));
@@ -112,7 +131,8 @@ static bool is_not_interrupted(void *user)
 /* Fills the facts, or one of the errors. */
 static void load_in_worker(struct plugin *plugin)
 {
-    const struct worker_limits limits = worker_limits_of(limit_s, 0.0);
+    enum { START_S = 600 }; /* a program's own limit ends first */
+    const struct worker_limits limits = worker_limits_of(limit_s, START_S);
     struct worker_job job = { .user = plugin,
                               .n_steps = 1,
                               .run = send_facts,
@@ -248,11 +268,16 @@ static struct plugin *register_plugin(struct plugin *plugin, char error[PLUGIN_E
     return plugin;
 }
 
-const struct posenc_backend *plugins_make_stub(const char *path, char error[PLUGIN_ERROR])
+const struct posenc_backend *plugins_make_stub(enum plugin_kind kind, const char *path,
+                                               char error[PLUGIN_ERROR])
 {
     struct stat file = { .st_ino = 0 }; /* dlopen() reports a missing file */
-    const bool there = stat(path, &file) == 0;
+    const bool there = kind == PLUGIN_LIBRARY && stat(path, &file) == 0;
     struct plugin *plugin = there ? find_by_file(&file) : NULL;
+    if (strlen(path) >= WORKER_PATH) {
+        snprintf(error, PLUGIN_ERROR, "expected at most %d characters", WORKER_PATH - 1);
+        return NULL;
+    }
     if (plugin)
         return &plugin->stub;
     if (n_plugins == MOST_PLUGINS) {
@@ -264,6 +289,7 @@ const struct posenc_backend *plugins_make_stub(const char *path, char error[PLUG
         snprintf(error, PLUGIN_ERROR, "out of memory");
         return NULL;
     }
+    plugin->kind = kind;
     plugin->file = file;
     snprintf(plugin->path, sizeof plugin->path, "%s", path);
     load_in_worker(plugin);
@@ -275,6 +301,15 @@ bool plugins_is_stub(const struct posenc_backend *backend)
 {
     return find_plugin(backend) != NULL;
 }
+
+enum program_mode plugins_program_mode(const struct posenc_backend *backend)
+{
+    static const enum program_mode modes[] = { NO_PROGRAM, PROGRAM_RUNS, PROGRAM_ANSWERED };
+    const struct plugin *plugin = find_plugin(backend);
+    return plugin ? modes[plugin->kind] : NO_PROGRAM;
+}
+
+void plugins_unload(void) { program_stop(); }
 
 const char *plugins_load_error(const struct posenc_backend *backend)
 {
@@ -302,9 +337,11 @@ void plugins_load(const struct posenc_backend *backend)
     char error[PLUGIN_ERROR];
     if (!plugin || plugin->is_loaded || plugin->load_error[0] != '\0')
         return;
-    worker_set_activity(true, PLUGINS_LOADING);
-    const struct posenc_backend *found = plugin_load(plugin->path, error);
-    if (!found) {
+    worker_set_activity(plugin->kind == PLUGIN_LIBRARY, PLUGINS_LOADING);
+    const struct posenc_backend *found = open_plugin(plugin, error);
+    if (!found && plugin->kind == PLUGIN_PROGRAM)
+        worker_fail(error);
+    if (!found || !plugin_check(found, error)) {
         text_print(stderr, "posenc: %s: %s\n", plugin->path, error);
         exit(EXIT_USAGE);
     }

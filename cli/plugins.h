@@ -1,19 +1,28 @@
 /*
  * Plug-ins. The main process never loads one. A worker loads it and reports its properties; from these the main process
  * makes a stub, a backend of the same name whose kernels are not implemented. Workers that start later load the plug-in
- * and copy its functions into the stub (plugins_load()).
+ * and copy its functions into the stub (plugins_load()). Programs that answer prompts are plug-ins, too.
  */
 #ifndef POSENC_CLI_PLUGINS_H
 #define POSENC_CLI_PLUGINS_H
 
+#include "conformance/engine/engine.h"
 #include "conformance/engine/plugin.h"
 
 /* Activity of a worker (worker_set_activity()) while it loads a plug-in. */
 #define PLUGINS_LOADING "while it was loaded"
 
+/* Kinds of plug-ins, and what names one. A program is loaded by starting it. */
+enum plugin_kind {
+    PLUGIN_LIBRARY, /* path of a shared library */
+    PLUGIN_PROGRAM, /* command of a program that answers prompts (conformance/program) */
+    PLUGIN_ANSWERS  /* folder with answers of such a program */
+};
+
 /* Returns the stub of a plug-in, the same one for the same file, or NULL with a reason if the file is not a plug-in. A
  * plug-in that crashes while it is loaded has a stub, too: see plugins_load_error(). */
-const struct posenc_backend *plugins_make_stub(const char *path, char error[PLUGIN_ERROR]);
+const struct posenc_backend *plugins_make_stub(enum plugin_kind kind, const char *name,
+                                               char error[PLUGIN_ERROR]);
 /* Sets the time limit for loading, --limit; NaN: the default. */
 void plugins_set_limit(double seconds);
 /* Returns true if there is any stub. */
@@ -23,6 +32,8 @@ bool plugins_exist(void);
 
 /* Returns true for a stub. */
 bool plugins_is_stub(const struct posenc_backend *backend);
+/* Returns how a plug-in answers prompts. */
+enum program_mode plugins_program_mode(const struct posenc_backend *backend);
 /* Returns how loading failed, or NULL. The stub of such a plug-in claims to provide all kernels, so that each gets a
  * failed result. */
 const char *plugins_load_error(const struct posenc_backend *backend);
@@ -31,6 +42,8 @@ const char *plugins_lanes_error(const struct posenc_backend *backend);
 /* Returns the vector width, or 0 if it is unknown. */
 int plugins_lanes(const struct posenc_backend *backend);
 
+/* Ends the program that was started in this worker, if any. */
+void plugins_unload(void);
 /* Loads a plug-in into this process, a worker. Does nothing if it is loaded already, or for another backend. */
 void plugins_load(const struct posenc_backend *backend);
 /* Loads the other plug-ins of its family as well, since a suite compares their bits. */

@@ -23,28 +23,32 @@ struct candidates {
 /* Returns true for a command that reports a crash of a plug-in as a result. For others it is an error. */
 static bool has_results(const struct cli *cli)
 {
-    return strcmp(cli->command, "verify") == 0 || strcmp(cli->command, "bench") == 0;
+    return strcmp(cli->command, "verify") == 0 || strcmp(cli->command, "bench") == 0 ||
+           cli->answers;
 }
 
-static int add_plugin(const struct cli *cli, const char *path, struct candidates *candidates)
+static int add_plugin(const struct cli *cli, enum plugin_kind kind, const char *path,
+                      struct candidates *candidates)
 {
+    static const char *const options[] = { "--plugin", "--exec", "answers" };
+    const char *option = options[kind];
     char error[PLUGIN_ERROR];
     size_t at = 0;
-    const struct posenc_backend *backend = plugins_make_stub(path, error);
+    const struct posenc_backend *backend = plugins_make_stub(kind, path, error);
     if (!backend)
-        return cli_reject(cli, "--plugin", path, "%s", error);
+        return cli_reject(cli, option, path, "%s", error);
     if (plugins_load_error(backend) && !has_results(cli)) {
-        cli_reject(cli, "--plugin", path, "cannot be loaded: %s", plugins_load_error(backend));
+        cli_reject(cli, option, path, "cannot be loaded: %s", plugins_load_error(backend));
         worker_exit(EXIT_CONFORMANCE);
     }
     while (at < candidates->n && candidates->backend[at] != backend)
         at++;
     if (at == BACKENDS_MAX)
-        return cli_reject(cli, "--plugin", path, "expected at most %d backends", BACKENDS_MAX);
+        return cli_reject(cli, option, path, "expected at most %d backends", BACKENDS_MAX);
     for (size_t i = 0; i < candidates->n; i++)
         if ((i != at || candidates->is_plugin[i]) &&
             strcmp(candidates->backend[i]->name, backend->name) == 0)
-            return cli_reject(cli, "--plugin", path, "has the name %s, as another backend",
+            return cli_reject(cli, option, path, "has the name %s, as another backend",
                               backend->name);
     candidates->n += at == candidates->n;
     candidates->backend[at] = backend;
@@ -60,9 +64,12 @@ static int list_candidates(const struct cli *cli, struct candidates *candidates)
         candidates->n++;
     }
     for (size_t i = 0; i < cli->plugin.n; i++)
-        if (add_plugin(cli, cli->plugin.item[i], candidates) != EXIT_OK)
+        if (add_plugin(cli, PLUGIN_LIBRARY, cli->plugin.item[i], candidates) != EXIT_OK)
             return EXIT_USAGE;
-    return EXIT_OK;
+    for (size_t i = 0; i < cli->exec.n; i++)
+        if (add_plugin(cli, PLUGIN_PROGRAM, cli->exec.item[i], candidates) != EXIT_OK)
+            return EXIT_USAGE;
+    return cli->answers ? add_plugin(cli, PLUGIN_ANSWERS, cli->answers, candidates) : EXIT_OK;
 }
 
 /* Lists the names of the backends that run here. */
@@ -136,6 +143,12 @@ static int choose_named(const struct cli *cli, struct candidates *candidates, co
                   : reject_unusable(cli, "--backend", name, candidates, unavailable_reason);
 }
 
+/* Returns true if the command line adds a backend. */
+static bool names_plugins(const struct cli *cli)
+{
+    return cli->plugin.n > 0 || cli->exec.n > 0 || cli->answers;
+}
+
 static int choose_candidates(const struct cli *cli, struct candidates *candidates,
                              bool plugins_alone)
 {
@@ -146,7 +159,7 @@ static int choose_candidates(const struct cli *cli, struct candidates *candidate
             return EXIT_USAGE;
     for (size_t i = 0; i < candidates->n && cli->backend.n == 0; i++)
         candidates->chosen[i] =
-            candidates->is_plugin[i] || !plugins_alone || cli->plugin.n == 0;
+            candidates->is_plugin[i] || !plugins_alone || !names_plugins(cli);
     return EXIT_OK;
 }
 

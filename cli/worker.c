@@ -134,6 +134,13 @@ _Noreturn static void finish_worker(size_t next)
     exit(EXIT_COMPLETE);
 }
 
+void worker_fail(const char *cause)
+{
+    if (own_status)
+        snprintf(own_status->cause, WORKER_CAUSE, "%s", cause);
+    _exit(1);
+}
+
 void worker_exit(int code)
 {
     if (!own_status)
@@ -401,6 +408,8 @@ static size_t worker_end(struct worker *worker, const char *cause)
     end.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     if (*cause != '\0')
         snprintf(end.cause, sizeof end.cause, "%s", cause);
+    else if (worker->status->cause[0] != '\0')
+        snprintf(end.cause, sizeof end.cause, "%.*s", WORKER_CAUSE - 1, worker->status->cause);
     else if (end.signal != 0)
         snprintf(end.cause, sizeof end.cause, "the process ended by signal %d (%s)", end.signal,
                  strsignal(end.signal));

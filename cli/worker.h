@@ -28,6 +28,7 @@ struct worker_status {
     volatile size_t next;           /* first step of the next worker */
     volatile size_t numbers[2];     /* set by worker_set_number() */
     char activity[WORKER_ACTIVITY]; /* "in alibi/f32/given/l2" */
+    char cause[WORKER_CAUSE];       /* of the end, from worker_fail(); or "" */
 };
 
 /* Early end of a worker: a crash, an exit or a hang. */
@@ -82,6 +83,9 @@ void worker_set_activity(bool inside, const char *format, ...) PRINTF_LIKE(2, 3)
 /* Set the activity at the begin and the end of a call of a kernel. */
 void worker_enter_kernel(const char *kernel);
 void worker_leave_kernel(void);
+
+/* Ends the worker early, with this cause. */
+_Noreturn void worker_fail(const char *cause);
 
 /* ---- Commands ---- */
 

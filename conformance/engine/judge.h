@@ -13,6 +13,9 @@
  *                   measure_sum())
  *   all others      exact: the correctly rounded result, to the bit
  *
+ * A program that answers prompts may round each operation of the others, and sum in any order. These kernels are then
+ * measured in pair_ulp, too (struct signature, rounded_limit). A zero may have either sign.
+ *
  * In 16 bits, the first three are measured in ulp of the dtype. Each value has its own limit: the largest error after
  * rounding of an f32 result within the limit above, a little over 0.5 if the f32 error is small. All others must be
  * the correctly rounded f32 result, rounded once more, to the bit.

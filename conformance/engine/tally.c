@@ -80,6 +80,12 @@ bool require_clean(struct tally *t, const struct guard_result *g)
         }
         return false;
     }
+    if (g->declined) {
+        tally_decline(t, g->reason);
+        return false;
+    }
+    if (g->status != POSENC_OK && g->reason[0])
+        return require(t, false, "%s", g->reason);
     return require(t, !g->control_left, "%s", g->reason) &&
            require(t, g->status == POSENC_OK, "rejected: %s", posenc_status_string(g->status));
 }
@@ -113,6 +119,13 @@ void tally_skip(struct tally *t, const char *reason)
     t->skipped = true;
     if (t->result.status == CONF_PASS)
         snprintf(t->result.reason, sizeof t->result.reason, "%s", reason);
+}
+
+void tally_decline(struct tally *t, const char *reason)
+{
+    char text[sizeof t->result.reason];
+    snprintf(text, sizeof text, "not offered: %.180s", reason);
+    tally_skip(t, text);
 }
 
 void tally_end(struct tally *t)
@@ -169,9 +182,8 @@ const struct call *tally_run(struct tally *t, const struct problem *p, call_edit
     if (edit)
         edit(call, user);
     struct guard_result g = guard_run(call, t->run->backend, NULL);
-    const bool clean = g.crashed || g.control_left
-                           ? require_clean(t, &g)
-                           : require_status(t, "rejected", g.status, &call->error);
+    const bool clean = g.reason[0] ? require_clean(t, &g)
+                                   : require_status(t, "rejected", g.status, &call->error);
     return clean ? call : NULL;
 }
 

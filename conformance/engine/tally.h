@@ -38,6 +38,8 @@ bool require_same_bits(struct tally *t, const float *got, const float *want, int
 bool require_within(struct tally *t, double got, double want, double bound, const char *what);
 /* Makes the result "skipped", with this reason, unless a check fails. */
 void tally_skip(struct tally *t, const char *reason);
+/* Does so because the implementation does not offer a call. */
+void tally_decline(struct tally *t, const char *reason);
 /* Returns the bits of a value, which are equal for all NaNs except the canary of unwritten values. */
 uint32_t canonical_bits(float value);
 /* Frees the calls and reports the result. A tally without any check fails. */

@@ -1,11 +1,13 @@
 /* Runs calls, and reports their faults and changes of floating-point state (see guard.h). */
 #define _GNU_SOURCE
 #include "guard.h"
+#include "base/text/text.h"
 
 #include <errno.h>
 #include <fenv.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -191,6 +193,11 @@ static _Thread_local struct guard_status *thread_status;
 
 void guard_set_status(struct guard_status *status) { thread_status = status; }
 
+const struct problem *guard_last_problem(void)
+{
+    return thread_status ? &thread_status->problem : NULL;
+}
+
 static void set_inside(bool inside)
 {
     if (!thread_status)
@@ -227,6 +234,24 @@ void guard_set_other_threads(int threads)
 
 /* ---- Guarded calls ---- */
 
+/* Explanation of the status of this thread's call. */
+static _Thread_local struct {
+    bool given, declined;
+    char reason[200];
+} explanation;
+
+void guard_explain(bool declined, const char *format, ...)
+{
+    char text[sizeof explanation.reason];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    explanation.given = true;
+    explanation.declined = declined;
+    text_escape(text, explanation.reason, sizeof explanation.reason);
+}
+
 static void describe_state(struct guard_result *result, struct fp_state was, struct fp_state is)
 {
     if (is.control != was.control)
@@ -251,6 +276,7 @@ static struct guard_result run_call(struct call *call, const struct posenc_backe
         fp_state_set(unusual_state(own));
     const struct fp_state before = fp_state_get();
     begin_call(&call->problem);
+    explanation.given = false;
     const bool returned = trap_run(call, backend, &result.status);
     restore_registers();
     set_inside(false);
@@ -258,6 +284,10 @@ static struct guard_result run_call(struct call *call, const struct posenc_backe
     fp_state_set((struct fp_state){ own.control, in_modes ? own.flags : after.flags });
     if (returned) {
         describe_state(&result, before, after);
+        if (result.status != POSENC_OK && explanation.given && !result.control_left) {
+            result.declined = explanation.declined;
+            memcpy(result.reason, explanation.reason, sizeof result.reason);
+        }
     } else {
         result.crashed = true;
         result.address = fault_address;

@@ -33,8 +33,10 @@ struct guard_result {
     bool input_written;  /* the fault was a write to a read-only input */
     bool overwritten;    /* the pattern around or between the rows of a tensor changed */
     bool control_left;   /* rounding mode, flush-to-zero or trap bits changed */
+    bool declined;       /* guard_explain() says that the kernel does not offer such calls */
     const void *address; /* of the fault */
-    char reason[200];    /* for the first of these: signal, tensor, side and distance */
+    char reason
+        [200]; /* for the first of these: signal, tensor, side and distance; or of the status */
 };
 
 /* Runs a call and reports all of these. `guard` is the one that allocated the call's memory. NULL stands for other
@@ -47,6 +49,10 @@ struct guard_result guard_run(struct call *call, const struct posenc_backend *ba
  * Without such modes, this is guard_run(). */
 struct guard_result guard_run_in_modes(struct call *call, const struct posenc_backend *backend,
                                        struct guard *guard);
+
+/* Gives the reason why a kernel of this thread returns an error. The call was `declined`, or its result is wrong. */
+__attribute__((format(printf, 2, 3))) void guard_explain(bool declined, const char *format,
+                                                         ...);
 
 /* ---- Status for another process ---- */
 
@@ -62,6 +68,8 @@ struct guard_status {
 };
 /* Makes the guarded calls of this thread write to a status from now on; NULL: to none. */
 void guard_set_status(struct guard_status *status);
+/* Returns the problem of the last guarded call of this thread; NULL without a status. */
+const struct problem *guard_last_problem(void);
 /* Sets the number of other threads that call kernels from now on. Their CPU time must not count as time of this
  * thread's calls. */
 void guard_set_other_threads(int threads);

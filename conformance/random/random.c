@@ -27,6 +27,8 @@ struct random_suite {
     struct problem_set *set;
     struct tally tally;
     bool pairs_failed;
+    size_t n_answered, n_declined; /* problems of the current case */
+    char decline[200];             /* reason of the last one that was declined */
 };
 
 /* ---- Problems ---- */
@@ -43,6 +45,12 @@ static bool check_problem(struct random_suite *r, const struct problem *problem,
     for (int i = 0; i < modes; i++) {
         trial_run(&trial, problem);
         r->tally.result.checked += trial.result.checked;
+        if (trial.outcome == OUTCOME_DECLINED) {
+            r->n_declined++;
+            snprintf(r->decline, sizeof r->decline, "%s", trial.result.reason);
+            return true;
+        }
+        r->n_answered += trial.result.checked > 0; /* a call without an element asks nothing */
         if (trial.outcome != OUTCOME_RIGHT) {
             const bool crashed = trial.outcome == OUTCOME_CRASHED;
             struct problem least = *problem;
@@ -56,6 +64,20 @@ static bool check_problem(struct random_suite *r, const struct problem *problem,
         trial.mode = trial.mode == GUARD_END ? GUARD_START : GUARD_END;
     }
     return require(&r->tally, true, "checked");
+}
+
+/* Says that some problems were not offered. The case is skipped if all were. */
+static void report_declined(struct random_suite *r)
+{
+    char *reason = r->tally.result.reason;
+    if (r->n_declined == 0 || r->tally.result.status != CONF_PASS)
+        return;
+    if (r->n_answered == 0)
+        tally_decline(&r->tally, r->decline);
+    else
+        snprintf(reason, sizeof r->tally.result.reason,
+                 "%zu of %zu problems were not offered: %.120s", r->n_declined,
+                 r->n_answered + r->n_declined, r->decline);
 }
 
 /* Records the coverage. Fails if a class never occurred, or two large sizes never occurred together. */
@@ -293,17 +315,20 @@ void suite_random(struct suite_run *run, enum posenc_kernel kernel)
                                          .full = run->options->full,
                                          .with_16_bits = run->backend->f16_bf16 };
     struct random_suite r = { .run = run };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const size_t n_cases = run->options->program ? 2 : 3; /* the library rejects calls */
+    for (size_t i = 0; i < n_cases; i++) {
         if (!tally_begin(&r.tally, run, kernel, POSENC_DTYPE_F32, "random", NULL, "%s",
                          cases[i].name))
             continue;
         r.set = problem_set_get(&key);
+        r.n_answered = r.n_declined = 0;
         r.guard =
             guard_create(); /* anew: protecting buffers that grew in another case is slow */
         if (!r.guard)
             tally_skip(&r.tally, "this system protects no memory");
         else if (require(&r.tally, r.set && r.set->n > 0, "no problem was accepted"))
             cases[i].check(&r);
+        report_declined(&r);
         tally_end(&r.tally);
         guard_destroy(r.guard);
     }

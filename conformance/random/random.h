@@ -147,7 +147,8 @@ enum trial_outcome {
     OUTCOME_WRITTEN_OUTSIDE,
     OUTCOME_CONTROL_LEFT,
     OUTCOME_CRASHED,
-    OUTCOME_REJECTED
+    OUTCOME_REJECTED,
+    OUTCOME_DECLINED
 };
 
 /* A problem that is run with its tensors at one end of their pages. */

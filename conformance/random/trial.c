@@ -21,6 +21,8 @@ static enum trial_outcome find_outcome(const struct guard_result *g)
         return OUTCOME_WRITTEN_OUTSIDE;
     if (g->control_left)
         return OUTCOME_CONTROL_LEFT;
+    if (g->declined)
+        return OUTCOME_DECLINED;
     return g->status == POSENC_OK ? OUTCOME_RIGHT : OUTCOME_REJECTED;
 }
 
@@ -82,7 +84,7 @@ void trial_run(struct trial *trial, const struct problem *problem)
     }
     const struct guard_result g = guard_run(&call, trial->run->backend, trial->guard);
     trial->outcome = find_outcome(&g);
-    if (trial->outcome == OUTCOME_REJECTED)
+    if (trial->outcome == OUTCOME_REJECTED && !g.reason[0])
         posenc_error_text(&call.error, reason, capacity);
     else
         snprintf(reason, capacity, "%s", g.reason);

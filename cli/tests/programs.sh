@@ -1,0 +1,199 @@
+#!/bin/sh
+# Programs that answer prompts (docs/protocol.md): right ones pass, and each mistake of a program is one result that names
+# it. program.py makes the mistake of its argument in the answer to its third prompt.
+here=$(cd "$(dirname "$0")" && pwd) root=$(cd "$(dirname "$0")/../.." && pwd)
+. "$(dirname "$0")/tap.sh"
+python=$(command -v /usr/bin/python3 || command -v python3)
+if [ -z "$python" ]; then
+    echo '1..0 # SKIP no Python'
+    exit 0
+fi
+
+# A run that takes longer than this hangs, however busy the machine is, and is killed.
+watched=
+command -v timeout >/dev/null && watched='timeout -k 10 600'
+count() { grep -c "\"t\":\"check\".*\"status\":\"$1\"" stdout; }
+reasons() { sed -n 's/.*"status":"\(crash\|fail\)","reason":"\([^"]*\)".*/\2/p' stdout; }
+# Verifies a kernel with the program, and leaves records in stdout.
+verify() { # COMMAND OPTION...
+    command=$1
+    shift
+    # shellcheck disable=SC2086  # words
+    run $watched "$POSENC" verify --exec "$command" -j 2 --out jsonl "$@"
+}
+
+# ---- Right programs ----
+
+for way in step f64; do
+    verify "$python '$here/program.py' $way"
+    same "every kernel, $way" "$status $(count fail) $(count crash) $([ "$(count pass)" -gt 1000 ] && echo many)" '0 0 0 many'
+done
+verify "$python '$here/program.py' step" --model bloom-560m --kernel alibi --suite vectors
+same 'with the shapes of a model' "$status $(count fail)" '0 0'
+verify "$python '$here/program.py' step" --problem 'rope_half heads=2 tokens=3 head_dim=8 rotary_dim=4 rows=9'
+same 'a problem alone: its values' "$status $(count pass)" '0 1'
+run "$POSENC" verify -v --exec true --case 'alibi/f32/given/h1-causal'
+ended 'none with -v' 2 '.--exec.*no effect' stderr
+
+# Wrong arithmetic, in every kernel that has any.
+failed_kernels() { sed -n 's/.*"kernel":"\([a-z0-9_]*\)".*"status":"fail".*/\1/p' stdout | LC_ALL=C sort -u | tr '\n' ' '; }
+verify "$python '$here/program.py' bf16" --suite vectors
+same 'arithmetic in bf16 is wrong' "$status $(failed_kernels)" '1 alibi alibi_add distance_bias_add learned_add '\
+'relative_bias relative_bias_add rope_half rope_interleaved rope_qk_norm sinusoidal_add t5_bias_add window_bias_add '
+verify "$python '$here/program.py' scale" --suite vectors
+same 'a factor in bf16 is wrong' "$status $(failed_kernels)" '1 alibi_add distance_bias_add learned_add '\
+'relative_bias_add sinusoidal_add t5_bias_add window_bias_add '
+
+# The examples, which offer some kernels.
+for example in "$python $root/examples/protocol/client.py" "node $root/examples/protocol/client.js"; do
+    name="the example ${example##*/}"
+    if command -v "${example%% *}" >/dev/null; then
+        verify "$example"
+        same "$name" "$status $(count fail) $(count crash) $([ "$(count pass)" -gt 300 ] && echo many)" '0 0 0 many'
+    else
+        skip "$name" "there is no ${example%% *}"
+    fi
+done
+name='the example client.rs'
+if command -v rustc >/dev/null && rustc -O --edition 2021 -o work/client_rs "$root/examples/protocol/client.rs" 2>work/rustc.log; then
+    verify ./client_rs
+    same "$name" "$status $(count fail) $(count crash) $([ "$(count pass)" -gt 80 ] && echo many)" '0 0 0 many'
+else
+    skip "$name" 'there is no rustc that builds it'
+fi
+
+rm -f work/*
+
+# ---- Mistakes ----
+
+# Each line has a mistake, the number of results that fail or crash, and the reason of one.
+while read -r name failed said; do
+    limit=
+    case $name in silent | close | beyond | hello_silent) limit='--limit 1' ;; esac
+    # shellcheck disable=SC2086  # words
+    verify "$python '$here/program.py' f64 $name" --kernel alibi --suite vectors $limit
+    if [ $status = 1 ] && reasons | grep -Eq -e "$said" && ! grep -q "$(printf '\033')" stdout stderr &&
+        [ "$(tail -n 1 stdout | grep -c '"complete":true')" = 1 ]; then
+        same "$name" "$(($(count fail) + $(count crash)))" "$failed"
+    else
+        fail "$name" "exit $status, want 1 and: $said; $(reasons)"
+    fi
+done <<END
+nan 1 got nan want .* at batch 0
+dtype 1 ^the answer is wrong: out is F64 .*, expected F32
+shape 1 ^the answer is wrong: out is F32 .[0-9]+., expected F32
+name 1 ^the answer is wrong: it has a tensor 'output', expected 'out'
+extra 1 ^the answer is wrong: it has a tensor 'second', expected 'out'
+nothing 1 ^the answer is wrong: out is missing, expected F32
+type 1 dtype, shape and data_offsets of its tensor 'out' do not agree
+less 1 dtype, shape and data_offsets of its tensor 'out' do not agree
+rank 1 dtype, shape and data_offsets of its tensor 'out' do not agree
+huge 1 dtype, shape and data_offsets of its tensor 'out' do not agree
+negative 1 dtype, shape and data_offsets of its tensor 'out' do not agree
+overlap 1 its tensors 'out' and 'second' overlap
+error 1 ^the program reports an error: no GPU .* here
+no_text 1 __metadata__ is no object whose values are strings
+gap 1 its tensors leave gaps
+beyond 1 ^the program did not answer within 1 s, at prompt 3
+cut 1 ^the program ended by exit.0., at prompt 3 in alibi/f32/
+exit 1 ^the program ended by exit.3., at prompt 3 in alibi/f32/
+crash 1 ^the program ended by signal 11 .*, at prompt 3 in alibi/f32/
+silent 1 ^the program did not answer within 1 s, at prompt 3
+close 1 ^the program (closed the connection|did not answer within 1 s), at prompt 3
+length 1 ^the answer to prompt 3 cannot be read: its first 8 bytes announce a header of 1152921504606846976 bytes
+json 1 ^the answer to prompt 3 cannot be read: its header is no JSON object
+list 1 ^the answer to prompt 3 cannot be read: its header is no JSON object
+utf8 1 ^the answer to prompt 3 cannot be read: its header is no JSON object
+deep 1 ^the answer to prompt 3 cannot be read: its header is no JSON object
+twice_member 1 ^the answer to prompt 3 cannot be read: its header is no JSON object
+offsets 1 ^the answer to prompt 3 cannot be read: its header announces 1152921504606846976 bytes of tensors
+backwards 1 ^the answer to prompt 3 cannot be read: data_offsets of a tensor
+texts 1 ^the answer to prompt 3 cannot be read: data_offsets of a tensor
+number 1 ^the answer to prompt 3 has the number 2
+no_number 1 ^the answer to prompt 3 has the number
+twice 1 ^the answer to prompt 4 has the number 3
+late 1 ^the program sent more after its last answer
+late_exit 1 ^the program ended by exit.3., after its input was closed
+hello_kernel 1 ^its hello: kernels: 'rope_third' is unknown
+hello_dtype 1 ^its hello: dtypes: 'f64' is unknown
+hello_number 1 ^its hello: max_position: '-1': expected an integer
+hello_nothing 1 ^the program provides no kernel
+hello_name 1 ^the program has no usable name
+hello_escape 1 ^the program has no description, or one that is not plain text
+hello_exit 1 ^the program ended by exit.3., at its hello
+hello_crash 1 ^the program ended by signal 11 .*, at its hello
+hello_silent 1 ^the program did not answer within 1 s, at its hello
+END
+
+# A program that declines: skipped, and a failure if it declines all of a kernel that its hello offers.
+verify "$python '$here/program.py' declines" --kernel alibi
+ended 'a program that declines every prompt of a kernel' 1 '"status":"fail","reason":"no prompt was answered'
+verify "$python '$here/program.py' declines" --kernel alibi --suite vectors
+same 'and nothing ran' "$status $(count pass) $(grep -c '"reason":"not offered: xpos"' stdout)" "77 0 $(count skipped)"
+rejects 'a command that the shell does not find' '--exec: no_such_program: the shell cannot run the command' verify --exec no_such_program
+rejects 'a socket that is none' '--exec: fd:0: expected fd:N with the number of an inherited socket' verify --exec fd:0
+
+# A random problem that fails is shrunk through the connection.
+verify "$python '$here/program.py' scale" --kernel learned_add --suite random
+grep -q '"suite":"random","status":"fail".*"problem":"learned_add x_scale=[^ ]* *\(dim=1 \)\?' stdout
+verdict 'a random problem is shrunk'
+
+# ---- A socket ----
+
+cat >work/over_socket.py <<'PY'
+import socket, subprocess, sys
+ours, theirs = socket.socketpair()
+command = [sys.argv[1], 'verify', '--exec', f'fd:{theirs.fileno()}', '--kernel', 'alibi,rope_half', '--suite', 'vectors', '--out', 'jsonl']
+verify = subprocess.Popen(command, pass_fds=[theirs.fileno()])
+theirs.close()
+subprocess.run([sys.executable, sys.argv[2]], stdin=ours, stdout=ours)
+sys.exit(verify.wait())
+PY
+# shellcheck disable=SC2086  # words
+run $watched "$python" over_socket.py "$POSENC" "$here/program.py"
+same 'a socket, kernel after kernel' "$status $(count fail) $(count crash) $([ "$(count pass)" -gt 60 ] && echo many)" '0 0 0 many'
+
+# ---- Files ----
+
+run "$POSENC" vectors prompts dir --kernel alibi,sinusoidal --dtype f32
+ended 'prompts are written' 0 '^[0-9]* prompts: dir$'
+run "$POSENC" vectors answers dir --kernel alibi,sinusoidal --out jsonl
+same 'without answers nothing ran' "$status $(count pass)" '77 0'
+cp work/dir/expected/* work/dir/answers
+run "$POSENC" vectors answers dir --kernel alibi,sinusoidal --dtype f32 --out jsonl
+same 'the expected outputs pass' "$status $(count fail) $(count skipped) $([ "$(count pass)" -gt 60 ] && echo many)" '0 0 0 many'
+answers=work/dir/answers
+one=alibi.f32.given.h1-causal.safetensors
+judge() { # NAME REASON: judges the answer in the place of `one`
+    run "$POSENC" vectors answers dir --case alibi/f32/given/h1-causal --kernel alibi --out jsonl
+    [ $status = 1 ] && reasons | grep -Eq -e "$2"
+    verdict "$1" "exit $status: $(reasons)"
+    rm -rf "${answers:?}/$one"
+}
+rm "$answers/$one"
+"$python" "$here/program.py" f64 nan:0 <"work/dir/prompts/$one" >"$answers/$one"
+judge 'a wrong answer fails' '^got nan want'
+cp "$answers/alibi.f32.given.h1-symmetric.safetensors" "$answers/$one"
+judge 'the answer to another prompt' 'it has the prompt number [0-9]+, expected [0-9]+'
+head -c 50 "work/dir/expected/$one" >"$answers/$one"
+judge 'a file that is cut' 'it is shorter than its header says'
+cat "work/dir/expected/$one" - >"$answers/$one" <<'MORE'
+more
+MORE
+judge 'a file with more' 'it is longer than its header says'
+: >"$answers/$one"
+judge 'an empty file' 'it is shorter than its header says'
+ln -s "../expected/$one" "$answers/$one"
+judge 'a link' 'it is no regular file'
+ln -s /dev/zero "$answers/$one"
+judge 'a link to a device' 'it is no regular file'
+mkdir "$answers/$one"
+judge 'a folder' 'it is no regular file'
+if mkfifo "$answers/$one" 2>/dev/null; then
+    judge 'a pipe, without waiting for it' 'it is no regular file'
+fi
+run "$POSENC" vectors prompts dir
+ended 'a folder with files' 2 'prompts: dir: expected a new or an empty folder' stderr
+rm -rf work/dir work/over_socket.py
+rejects 'a folder without answers' 'answers: nowhere: expected a folder of posenc vectors prompts' vectors answers nowhere
+finish

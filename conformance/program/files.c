@@ -1,0 +1,196 @@
+/*
+ * Prompts and answers as files of a folder, each named after its case; a second one of a case has a 2 after the name:
+ *
+ *     prompts/NAME.safetensors     expected/NAME.safetensors     answers/NAME.safetensors
+ *     prompts.jsonl                a line for each prompt
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "conformance/exact/exact.h"
+#include "exchange.h"
+#include "program.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PATH_BYTES = 4096 };
+
+static struct {
+    const char *folder;
+    const struct call *call; /* of the expected rows */
+    const double *const *expected;
+    int n;                     /* prompts of the current case */
+    char reason[MESSAGE_TEXT]; /* of the first file that could not be written */
+} files;
+
+void files_use(const char *folder) { files.folder = folder; }
+
+void program_set_expected(const struct call *call, const double *const *rows)
+{
+    files.call = call;
+    files.expected = rows;
+}
+
+void files_begin_case(void) { files.n = 0; }
+
+const char *program_files_error(void) { return files.reason[0] != '\0' ? files.reason : NULL; }
+
+/* Writes the path of a file for the case of a prompt. Slashes of the id become dots. */
+static void make_path(const struct prompt *prompt, const char *inside, char path[PATH_BYTES])
+{
+    char name[PROMPT_CASE];
+    snprintf(name, sizeof name, "%s", message_text(&prompt->message, "case"));
+    for (char *at = name; *at != '\0'; at++)
+        *at = *at == '/' ? '.' : *at;
+    snprintf(path, PATH_BYTES, "%.3900s/%s/%s", files.folder, inside, name);
+    if (files.n > 1) /* sinusoids of several axes */
+        snprintf(path + strlen(path), PATH_BYTES - strlen(path), ".%d", files.n);
+    snprintf(path + strlen(path), PATH_BYTES - strlen(path), ".safetensors");
+}
+
+/* Counts a prompt of the case, and numbers it by the 64-bit FNV-1a hash of its contents, so that the answer to another one is noticed. */
+static void set_number(struct prompt *prompt)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    size_t bytes = 0;
+    char number[24];
+    unsigned char *whole = message_encode(&prompt->message, &bytes);
+    for (size_t i = 0; whole && i < bytes; i++)
+        hash = (hash ^ whole[i]) * 0x100000001b3u;
+    free(whole);
+    snprintf(number, sizeof number, "%" PRIu64, hash);
+    json_object_set_new(prompt->message.metadata, "prompt", json_string(number));
+    files.n++;
+}
+
+/* ---- Writing ---- */
+
+static void note_failure(const char *path)
+{
+    if (files.reason[0] == '\0')
+        snprintf(files.reason, sizeof files.reason, "%.80s: %s", path, strerror(errno));
+}
+
+static void write_file(const char *path, const struct message *message)
+{
+    size_t bytes;
+    void *whole = message_encode(message, &bytes);
+    FILE *file = fopen(path, "wbx");
+    const bool written = whole && file && fwrite(whole, 1, bytes, file) == bytes;
+    if (!written)
+        note_failure(path);
+    if (file && fclose(file) != 0 && written)
+        note_failure(path);
+    free(whole);
+}
+
+static void write_line(const struct prompt *prompt)
+{
+    char path[PATH_BYTES], file_path[PATH_BYTES];
+    make_path(prompt, "prompts", file_path);
+    snprintf(path, sizeof path, "%.3900s/prompts.jsonl", files.folder);
+    json_t *line = json_pack("{s:s}", "file", strrchr(file_path, '/') + 1);
+    json_object_update(line, prompt->message.metadata);
+    FILE *file = fopen(path, "a");
+    if (!file || json_dumpf(line, file, JSON_COMPACT) != 0 || fputc('\n', file) == EOF)
+        note_failure(path);
+    if (file && fclose(file) != 0)
+        note_failure(path);
+    json_decref(line);
+}
+
+/* Writes expected rows to the outputs of the call, in their type. The outputs may be a slice of its channels. */
+static void fill_outputs(const struct prompt *prompt)
+{
+    for (int o = 0; o < prompt->n_outputs; o++) {
+        const struct posenc_tensor *to = &prompt->outputs[o].to;
+        const struct output *whole = &files.call->outputs[o];
+        const int64_t from = ((const char *)to->data - (const char *)whole->tensor.data) /
+                             (int64_t)storage_size(to->dtype);
+        for (int64_t r = 0, n = storage_rows(to); r < n; r++)
+            for (int64_t c = 0; c < to->shape[to->rank - 1]; c++)
+                storage_put(
+                    to->dtype, storage_row(to, r), c,
+                    exact_round(to->dtype, files.expected[o][r * whole->width + from + c]));
+    }
+}
+
+enum message_status files_write_prompt(struct prompt *prompt, struct message *answer,
+                                       char reason[MESSAGE_TEXT])
+{
+    char path[PATH_BYTES];
+    (void)reason;
+    set_number(prompt);
+    make_path(prompt, "prompts", path);
+    write_file(path, &prompt->message);
+    write_line(prompt);
+    fill_outputs(prompt);
+    if (!prompt_answer(prompt, answer))
+        return MESSAGE_WRONG;
+    json_object_set(answer->metadata, "prompt",
+                    json_object_get(prompt->message.metadata, "prompt"));
+    make_path(prompt, "expected", path);
+    write_file(path, answer);
+    return MESSAGE_WHOLE;
+}
+
+/* ---- Reading ---- */
+
+static bool read_bytes(void *file, void *to, size_t n) { return fread(to, 1, n, file) == n; }
+
+/* Opens a regular file. A link or a pipe is none, as it could lead elsewhere or make this program wait. */
+static FILE *open_regular(const char *path, char reason[MESSAGE_TEXT])
+{
+    struct stat status;
+    const int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode))
+        return fdopen(fd, "rb");
+    snprintf(reason, MESSAGE_TEXT, "it is no regular file%s%s", fd < 0 ? ": " : "",
+             fd < 0 ? strerror(errno) : "");
+    if (fd >= 0)
+        close(fd);
+    return NULL;
+}
+
+static enum message_status read_file(FILE *file, const struct prompt *prompt,
+                                     struct message *answer, char reason[MESSAGE_TEXT])
+{
+    struct stat status;
+    const size_t most = fstat(fileno(file), &status) == 0 ? (size_t)status.st_size : 0;
+    enum message_status read = message_read(answer, read_bytes, file, most, reason);
+    const char *own = message_text(answer, "prompt"),
+               *number = message_text(&prompt->message, "prompt");
+    if (read == MESSAGE_CUT)
+        snprintf(reason, MESSAGE_TEXT, "it is shorter than its header says");
+    else if (read == MESSAGE_WHOLE && fgetc(file) != EOF)
+        snprintf(reason, MESSAGE_TEXT, "it is longer than its header says");
+    else if (read == MESSAGE_WHOLE && (!own || strcmp(own, number) != 0))
+        snprintf(reason, MESSAGE_TEXT, "it has the prompt number %.24s, expected %s",
+                 own ? own : "(none)", number);
+    else
+        return read;
+    return MESSAGE_WRONG;
+}
+
+enum message_status files_read_answer(struct prompt *prompt, struct message *answer,
+                                      char reason[MESSAGE_TEXT])
+{
+    char path[PATH_BYTES];
+    struct stat status;
+    set_number(prompt);
+    make_path(prompt, "answers", path);
+    if (lstat(path, &status) != 0 && errno == ENOENT) {
+        answer->metadata = json_pack("{s:s}", "declined", "it has no answer");
+        return MESSAGE_WHOLE;
+    }
+    FILE *file = open_regular(path, reason);
+    if (!file)
+        return MESSAGE_WRONG;
+    const enum message_status read = read_file(file, prompt, answer, reason);
+    fclose(file);
+    return read;
+}

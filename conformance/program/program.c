@@ -1,0 +1,328 @@
+/* A backend whose kernels ask a program (see program.h). */
+#define _POSIX_C_SOURCE 200809L
+#include "program.h"
+#include "base/text/text.h"
+#include "conformance/problem/guard.h"
+#include "connection.h"
+#include "exchange.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The program of this process. */
+static struct {
+    struct connection connection;
+    struct posenc_backend backend;
+    char name[64], description[MESSAGE_TEXT], numerics[MESSAGE_TEXT];
+    bool dtypes[3];
+    int64_t max_position;
+    uint64_t n_prompts;
+    char case_id[PROMPT_CASE];
+    exchange *ask; /* by the connection, or by files */
+} program;
+
+static void (*end_process)(const char *reason);
+
+void program_on_loss(void (*end)(const char *reason)) { end_process = end; }
+
+void program_set_case(const char *id)
+{
+    snprintf(program.case_id, sizeof program.case_id, "%s", id);
+    files_begin_case();
+}
+
+/* ---- The connection ---- */
+
+/* Ends this process, as the program is lost. */
+static void lose(const char *format, ...) PRINTF_LIKE(1, 2);
+static void lose(const char *format, ...)
+{
+    char reason[CONNECTION_REASON + MESSAGE_TEXT];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(reason, sizeof reason, format, arguments);
+    va_end(arguments);
+    if (end_process)
+        end_process(reason);
+    text_print(stderr, "posenc: %s\n", reason);
+    _Exit(1);
+}
+
+static bool send_message(const struct message *message)
+{
+    size_t bytes;
+    void *whole = message_encode(message, &bytes);
+    const bool sent = whole && connection_send(&program.connection, whole, bytes);
+    if (!whole)
+        snprintf(program.connection.reason, CONNECTION_REASON, "out of memory");
+    free(whole);
+    return sent;
+}
+
+/* Returns the number of bytes that an answer may have: eight times the expected ones, so that an answer in f64 is still
+ * read and described, and a little more. */
+static size_t most_bytes(const struct prompt *prompt)
+{
+    size_t bytes = 1 << 20;
+    for (int o = 0; o < prompt->n_outputs; o++)
+        bytes += 8 * prompt->outputs[o].form.bytes;
+    return bytes;
+}
+
+/* Sends a prompt and receives its answer; the other's clock does not count as time of the kernel. */
+static enum message_status ask_connection(struct prompt *prompt, struct message *answer,
+                                          char reason[MESSAGE_TEXT])
+{
+    char number[24];
+    snprintf(number, sizeof number, "%llu", (unsigned long long)++program.n_prompts);
+    json_object_set_new(prompt->message.metadata, "prompt", json_string(number));
+    guard_pause();
+    enum message_status status = MESSAGE_CUT;
+    if (send_message(&prompt->message))
+        status = message_read(answer, connection_receive, &program.connection,
+                              most_bytes(prompt), reason);
+    guard_resume();
+    if (status == MESSAGE_CUT)
+        lose("%s, at prompt %s", program.connection.reason, number);
+    if (status == MESSAGE_LOST)
+        lose("the answer to prompt %s cannot be read: %s", number, reason);
+    const char *own = message_text(answer, "prompt");
+    if (status == MESSAGE_WHOLE && (!own || strcmp(own, number) != 0))
+        lose("the answer to prompt %s has the number %.24s", number, own ? own : "(none)");
+    return status;
+}
+
+/* ---- Calls ---- */
+
+/* Writes why the program did not offer to answer such a prompt, or returns true. */
+static bool is_offered(const struct prompt *prompt, char reason[MESSAGE_TEXT])
+{
+    static const char *const dtypes[] = { "F32", "F16", "BF16" };
+    const char *numerics = message_text(&prompt->message, "numerics");
+    for (int d = 0; d < 3; d++) {
+        bool has = strcmp(prompt->outputs[0].form.dtype, dtypes[d]) == 0;
+        for (size_t i = 0; i < prompt->message.n; i++)
+            has = has || strcmp(prompt->message.tensors[i].dtype, dtypes[d]) == 0;
+        if (has && !program.dtypes[d] && d != POSENC_DTYPE_F32) {
+            snprintf(reason, MESSAGE_TEXT, "the type %s", dtypes[d]);
+            return false;
+        }
+    }
+    if (*program.numerics && strcmp(numerics, "given") != 0 &&
+        !text_has_word(program.numerics, ' ', numerics, strlen(numerics))) {
+        snprintf(reason, MESSAGE_TEXT, "numerics %s", numerics);
+        return false;
+    }
+    if (prompt->farthest > program.max_position) {
+        snprintf(reason, MESSAGE_TEXT, "position %lld", (long long)prompt->farthest);
+        return false;
+    }
+    return true;
+}
+
+/* Uses an answer. Explains a status other than POSENC_OK. */
+static enum posenc_status use_answer(const struct prompt *prompt, const struct message *answer,
+                                     enum message_status status, char reason[MESSAGE_TEXT])
+{
+    const char *declined = message_text(answer, "declined"),
+               *error = message_text(answer, "error");
+    if (status != MESSAGE_WHOLE)
+        guard_explain(false, "the answer cannot be read: %s", reason);
+    else if (declined)
+        guard_explain(true, "%s", declined);
+    else if (error)
+        guard_explain(false, "the program reports an error: %s", error);
+    else if (!prompt_accept(prompt, answer, reason))
+        guard_explain(false, "the answer is wrong: %s", reason);
+    else
+        return POSENC_OK;
+    return declined ? POSENC_ERR_NOT_PROVIDED : POSENC_ERR_ARGUMENT;
+}
+
+static enum posenc_status run_kernel(enum posenc_kernel kernel, const void *args)
+{
+    struct prompt prompt;
+    struct message answer = { .n = 0 };
+    char reason[MESSAGE_TEXT] = "";
+    const struct problem *problem = guard_last_problem(), blank = problem_blank(kernel);
+    enum posenc_status status = POSENC_ERR_NOT_PROVIDED;
+    if (!prompt_make(&prompt, kernel, args, problem ? problem : &blank, program.case_id)) {
+        guard_explain(false, "out of memory");
+        status = POSENC_ERR_MEMORY;
+    } else if (!is_offered(&prompt, reason)) {
+        guard_explain(true, "%s", reason);
+    } else {
+        const enum message_status read = program.ask(&prompt, &answer, reason);
+        status = use_answer(&prompt, &answer, read, reason);
+    }
+    message_free(&answer);
+    prompt_free(&prompt);
+    return status;
+}
+
+#define POSENC_KERNEL(ID, kernel, signature, ...)                                              \
+    static enum posenc_status ask_##kernel(const struct posenc_##signature##_args *args)       \
+    {                                                                                          \
+        return run_kernel(POSENC_KERNEL_##ID, args);                                           \
+    }
+#include <posenc_kernels.def>
+#undef POSENC_KERNEL
+
+/* Sets the kernels of a list of names, or all if that is NULL. */
+static void set_kernels(const char *names)
+{
+    program.backend.size = sizeof program.backend;
+    program.backend.abi = POSENC_ABI;
+    program.backend.name = program.name;
+    program.backend.family = "program";
+    program.backend.description = program.description;
+    program.backend.required_features = "";
+#define POSENC_KERNEL(ID, kernel, ...)                                                         \
+    if (!names || text_has_word(names, ' ', #kernel, strlen(#kernel)))                         \
+        program.backend.kernel = ask_##kernel;
+#include <posenc_kernels.def>
+#undef POSENC_KERNEL
+}
+
+/* ---- Hello ---- */
+
+static bool reject(char error[PROGRAM_ERROR], const char *format, ...) PRINTF_LIKE(2, 3);
+static bool reject(char error[PROGRAM_ERROR], const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(error, PROGRAM_ERROR, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+/* Requires each word of a text to be in a list, with a NULL at the end. */
+static bool check_words(const char *member, const char *text, const char *const *known,
+                        char error[PROGRAM_ERROR])
+{
+    char words[512], *rest = words, *word;
+    snprintf(words, sizeof words, "%s", text);
+    while ((word = strtok_r(rest, " ", &rest)) != NULL) {
+        size_t i = 0;
+        while (known[i] && strcmp(known[i], word) != 0)
+            i++;
+        if (!known[i])
+            return reject(error, "its hello: %s: '%.40s' is unknown", member, word);
+    }
+    return true;
+}
+
+static bool read_hello(const struct message *hello, char error[PROGRAM_ERROR])
+{
+    const char *kernel_names[POSENC_KERNEL_COUNT + 1] = { NULL };
+    const char *name = message_text(hello, "name"), *kernels = message_text(hello, "kernels"),
+               *description = message_text(hello, "description"),
+               *dtypes = message_text(hello, "dtypes"),
+               *numerics = message_text(hello, "numerics"),
+               *most = message_text(hello, "max_position"),
+               *fused = message_text(hello, "fused");
+    for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
+        kernel_names[k] = posenc_kernel_name((enum posenc_kernel)k);
+    if (!name || !kernels)
+        return reject(error, "its hello has no '%s': expected a string",
+                      name ? "kernels" : "name");
+    if (!check_words("kernels", kernels, kernel_names, error) ||
+        !check_words("dtypes", dtypes ? dtypes : "", dtype_names, error) ||
+        !check_words("numerics", numerics ? numerics : "", numerics_names, error))
+        return false;
+    if (most && (strspn(most, "0123456789") != strlen(most) || strlen(most) > 18 || !*most))
+        return reject(error, "its hello: max_position: '%.40s': expected an integer", most);
+    snprintf(program.name, sizeof program.name, "%s", name);
+    snprintf(program.description, sizeof program.description, "%s",
+             description ? description : "a program");
+    snprintf(program.numerics, sizeof program.numerics, "%s", numerics ? numerics : "");
+    program.max_position = most ? strtoll(most, NULL, 10) : INT64_MAX;
+    for (int d = 0; d < 3; d++)
+        program.dtypes[d] =
+            dtypes && text_has_word(dtypes, ' ', dtype_names[d], strlen(dtype_names[d]));
+    program.backend.f16_bf16 =
+        program.dtypes[POSENC_DTYPE_F16] || program.dtypes[POSENC_DTYPE_BF16];
+    program.backend.fused = fused && strcmp(fused, "1") == 0;
+    set_kernels(kernels);
+    return true;
+}
+
+/* Receives the answer to a hello. On a socket, answers to an earlier process may come first. */
+static bool receive_hello(struct message *hello, bool skips, char error[PROGRAM_ERROR])
+{
+    enum { MOST_BYTES = 1 << 30 };
+    char reason[MESSAGE_TEXT] = "";
+    for (;;) {
+        const enum message_status status =
+            message_read(hello, connection_receive, &program.connection, MOST_BYTES, reason);
+        if (status == MESSAGE_CUT)
+            return reject(error, "%s, at its hello", program.connection.reason);
+        if (status != MESSAGE_WHOLE && !(skips && status == MESSAGE_WRONG))
+            return reject(error, "its hello cannot be read: %s", reason);
+        if (status == MESSAGE_WHOLE && message_text(hello, "hello"))
+            return true;
+        message_free(hello);
+        if (!skips)
+            return reject(error, "its first message is no hello");
+    }
+}
+
+const struct posenc_backend *program_start(const char *command, double limit_s,
+                                           char error[PROGRAM_ERROR])
+{
+    const struct message first = { .metadata = json_pack("{s:s}", "hello", "1") };
+    struct message hello = { .n = 0 };
+    program.ask = ask_connection;
+    bool ready = false;
+    if (!connection_open(&program.connection, command, limit_s) || !send_message(&first))
+        reject(error, "%s", program.connection.reason);
+    else
+        ready = receive_hello(&hello, connection_is_socket(command), error) &&
+                read_hello(&hello, error);
+    json_decref(first.metadata);
+    message_free(&hello);
+    return ready ? &program.backend : NULL;
+}
+
+bool program_has_started(void)
+{
+    return program.connection.in >= 0 && !program.connection.lacks_command;
+}
+
+void program_stop(void)
+{
+    if (program.ask == ask_connection && !connection_close(&program.connection))
+        lose("%s", program.connection.reason);
+    program.ask = NULL;
+}
+
+/* ---- Files ---- */
+
+static const struct posenc_backend *use_files(exchange *ask, const char *name,
+                                              const char *description)
+{
+    program.ask = ask;
+    program.max_position = INT64_MAX;
+    for (int d = 0; d < 3; d++)
+        program.dtypes[d] = true;
+    program.backend.f16_bf16 = true;
+    snprintf(program.name, sizeof program.name, "%s", name);
+    snprintf(program.description, sizeof program.description, "%s", description);
+    set_kernels(NULL);
+    return &program.backend;
+}
+
+const struct posenc_backend *program_write_prompts(const char *folder)
+{
+    files_use(folder);
+    return use_files(files_write_prompt, "prompts", "files of prompts");
+}
+
+const struct posenc_backend *program_read_answers(const char *folder)
+{
+    files_use(folder);
+    return use_files(files_read_answer, "answers", "files of answers");
+}

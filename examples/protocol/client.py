@@ -1,0 +1,103 @@
+"""A program that answers prompts (docs/protocol.md), in Python without other packages:
+
+    posenc verify --exec 'python3 examples/protocol/client.py'
+"""
+import json
+import math
+import struct
+import sys
+from array import array
+
+TYPES = {'F32': 'f', 'F64': 'd', 'I64': 'q', 'I32': 'i'}
+HELLO = {'hello': '1', 'name': 'python_example', 'description': 'plain Python', 'dtypes': 'f32',
+         'kernels': 'rope_half rope_interleaved rope_table alibi',
+         'numerics': 'exact hf_f32 torch_exp_f32'}
+
+
+def read_message():
+    """Returns the metadata and the tensors, each an array and its shape; None at the end."""
+    start = sys.stdin.buffer.read(8)
+    if not start:
+        return None
+    header = json.loads(sys.stdin.buffer.read(struct.unpack('<Q', start)[0]))
+    metadata = header.pop('__metadata__', {})
+    data = sys.stdin.buffer.read(max((t['data_offsets'][1] for t in header.values()), default=0))
+    tensors = {}
+    for name, tensor in header.items():
+        values = array(TYPES[tensor['dtype']])
+        values.frombytes(data[slice(*tensor['data_offsets'])])
+        tensors[name] = values, tensor['shape']
+    return metadata, tensors
+
+
+def write_message(metadata, outputs, shapes):
+    """Writes outputs, which are arrays of f32."""
+    header, at = {'__metadata__': metadata}, 0
+    for name, values in outputs.items():
+        end = at + 4 * len(values)
+        header[name] = {'dtype': 'F32', 'shape': shapes[name]['shape'], 'data_offsets': [at, end]}
+        at = end
+    text = json.dumps(header).encode()
+    sys.stdout.buffer.write(struct.pack('<Q', len(text)) + text)
+    for values in outputs.values():
+        sys.stdout.buffer.write(values.tobytes())
+    sys.stdout.buffer.flush()
+
+
+def rope(parameters, tensors, interleaved):
+    x, (tokens, heads, dim) = tensors['x']
+    (cos, (_, pairs)), (sin, _) = tensors['cos'], tensors['sin']
+    out = array('f', x)  # channels past the pairs stay as they are
+    for row in range(tokens * heads):
+        for i in range(pairs):
+            c, s = cos[row // heads * pairs + i], sin[row // heads * pairs + i]
+            a = row * dim + (2 * i if interleaved else i)
+            b = a + (1 if interleaved else pairs)
+            out[a], out[b] = x[a] * c - x[b] * s, x[b] * c + x[a] * s
+    return {'out': out}
+
+
+def rope_table(parameters, tensors, exact):
+    positions, inv_freq = tensors['positions'][0], tensors['inv_freq'][0]
+    axis = tensors['axis'][0] if 'axis' in tensors else [0] * len(inv_freq)
+    tokens, factor = tensors['positions'][1][-1], parameters['attention_factor']
+    if parameters['xpos_scale_base']:
+        return None
+    cos, sin = array('f'), array('f')
+    rounded = (lambda value: value) if exact else (lambda value: array('f', [value])[0])
+    for t in range(tokens):
+        for pair, omega in enumerate(inv_freq):
+            angle = rounded(rounded(positions[axis[pair] * tokens + t]) * omega)
+            cos.append(rounded(math.cos(angle)) * rounded(factor))
+            sin.append(rounded(math.sin(angle)) * rounded(factor))
+    return {'cos': cos, 'sin': sin}
+
+
+def alibi(p, tensors):
+    out, slopes = array('f'), tensors['slopes'][0]
+    for head in range(p['batch'] * p['heads']):
+        slope = slopes[head % len(slopes)]
+        for query in range(p['query_offset'], p['query_offset'] + p['queries']):
+            out.extend(-math.inf if p['causal'] and key > query else -slope * abs(query - key)
+                       for key in range(p['keys']))
+    return {'out': out}
+
+
+def answer(metadata, tensors):
+    kernel, parameters = metadata['kernel'], json.loads(metadata['parameters'])
+    if kernel == 'rope_table':
+        return rope_table(parameters, tensors, metadata['numerics'] == 'exact')
+    if kernel == 'alibi':
+        return alibi(parameters, tensors)
+    return rope(parameters, tensors, kernel == 'rope_interleaved')
+
+
+while message := read_message():
+    if 'hello' in message[0]:
+        write_message(HELLO, {}, {})
+        continue
+    outputs = answer(*message)
+    reply = {'prompt': message[0]['prompt']}
+    if outputs is None:
+        reply['declined'] = 'this kind of call'
+    write_message(reply, outputs or {}, json.loads(message[0]['outputs']))
