@@ -1,0 +1,361 @@
+/* Memory of Python objects, without copies: by the buffer protocol (NumPy), else by DLPack (PyTorch, JAX). */
+#include "core.h"
+
+#include <string.h>
+
+/* ---- DLPack, as its specification lays the structs out ---- */
+
+enum {
+    DLPACK_CPU = 1,
+    DLPACK_INT = 0,
+    DLPACK_FLOAT = 2,
+    DLPACK_BFLOAT = 4,
+    DLPACK_READ_ONLY = 1
+};
+
+struct dlpack_tensor {
+    void *data;
+    int32_t device, device_id;
+    int32_t rank;
+    uint8_t code, bits;
+    uint16_t lanes;
+    const int64_t *shape, *strides; /* in elements; NULL strides: dense */
+    uint64_t byte_offset;
+};
+
+struct dlpack_versioned {
+    uint32_t major, minor;
+    void *context;
+    void (*deleter)(struct dlpack_versioned *);
+    uint64_t flags;
+    struct dlpack_tensor tensor;
+};
+
+static enum element dlpack_element(const struct dlpack_tensor *t)
+{
+    if (t->lanes != 1)
+        return ELEMENT_OTHER;
+    switch (t->code << 8 | t->bits) {
+    case DLPACK_FLOAT << 8 | 32:
+        return ELEMENT_F32;
+    case DLPACK_FLOAT << 8 | 16:
+        return ELEMENT_F16;
+    case DLPACK_FLOAT << 8 | 64:
+        return ELEMENT_F64;
+    case DLPACK_BFLOAT << 8 | 16:
+        return ELEMENT_BF16;
+    case DLPACK_INT << 8 | 32:
+        return ELEMENT_I32;
+    case DLPACK_INT << 8 | 64:
+        return ELEMENT_I64;
+    default:
+        return ELEMENT_OTHER;
+    }
+}
+
+static void copy_dlpack(const struct dlpack_tensor *t, struct array *array)
+{
+    array->data = t->data ? (char *)t->data + t->byte_offset : NULL;
+    array->element = dlpack_element(t);
+    array->rank = t->rank;
+    int64_t dense = 1;
+    for (int d = t->rank - 1; d >= 0; d--) {
+        if (d < 4) {
+            array->shape[d] = t->shape[d];
+            array->stride[d] = t->strides ? t->strides[d] : dense;
+        }
+        dense *= t->shape[d];
+    }
+}
+
+/* Asks for the version that states whether memory is read-only, else for any. */
+static PyObject *call_dlpack(PyObject *method)
+{
+    static PyObject *version;
+    if (!version && !(version = Py_BuildValue("{s(ii)}", "max_version", 1, 0)))
+        return NULL;
+    PyObject *none = PyTuple_New(0);
+    PyObject *capsule = none ? PyObject_Call(method, none, version) : NULL;
+    if (none && !capsule && PyErr_ExceptionMatches(PyExc_TypeError)) {
+        PyErr_Clear();
+        capsule = PyObject_CallNoArgs(method);
+    }
+    Py_XDECREF(none);
+    return capsule;
+}
+
+/* Opens a capsule. The capsule is never consumed: its destructor ends the loan. */
+static bool open_capsule(PyObject *capsule, const char *name, bool writable,
+                         struct array *array)
+{
+    const struct dlpack_tensor *tensor;
+    array->capsule = capsule;
+    if (PyCapsule_IsValid(capsule, "dltensor_versioned")) {
+        const struct dlpack_versioned *managed =
+            PyCapsule_GetPointer(capsule, "dltensor_versioned");
+        if (managed->major != 1)
+            return raise_text(POSENC_ERR_ARGUMENT, name, "%s comes by DLPack %u, expected 1",
+                              name, managed->major);
+        tensor = &managed->tensor;
+        if (writable && managed->flags & DLPACK_READ_ONLY)
+            return raise_text(POSENC_ERR_ARGUMENT, name, "%s is read-only", name);
+    } else {
+        tensor = PyCapsule_GetPointer(capsule, "dltensor");
+        if (!tensor)
+            return false;
+    }
+    if (tensor->device != DLPACK_CPU)
+        return raise_text(POSENC_ERR_ARGUMENT, name,
+                          "%s is on a device of DLPack type %d, expected memory of the CPU",
+                          name, tensor->device);
+    copy_dlpack(tensor, array);
+    return true;
+}
+
+/* ---- Buffers ---- */
+
+static enum element format_element(const char *format, Py_ssize_t size)
+{
+    if (!format)
+        return ELEMENT_OTHER;
+    const char *order = PY_BIG_ENDIAN ? "@=>!" : "@=<";
+    if (format[0] != '\0' && strchr(order, format[0]))
+        format++;
+    if (format[0] == '\0' || format[1] != '\0')
+        return ELEMENT_OTHER;
+    switch (format[0]) {
+    case 'f':
+        return ELEMENT_F32;
+    case 'e':
+        return ELEMENT_F16;
+    case 'd':
+        return ELEMENT_F64;
+    case 'i':
+    case 'l':
+    case 'q':
+    case 'n':
+        return size == 4 ? ELEMENT_I32 : size == 8 ? ELEMENT_I64 : ELEMENT_OTHER;
+    default:
+        return ELEMENT_OTHER;
+    }
+}
+
+/* Opens the buffer of an object whose dtype has no format: bfloat16 of ml_dtypes, as integers of 16 bits. */
+static bool open_bits(PyObject *object, int flags, struct array *array)
+{
+    PyObject *type, *value, *trace, *function = NULL, *bits = NULL;
+    PyErr_Fetch(&type, &value, &trace);
+    function = helper("bits_of_bfloat16");
+    bits = function ? PyObject_CallFunctionObjArgs(function, object, NULL) : NULL;
+    Py_XDECREF(function);
+    if (!bits || bits == Py_None) {
+        PyErr_Clear();
+        PyErr_Restore(type, value, trace);
+        Py_XDECREF(bits);
+        return false;
+    }
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
+    const bool opened = PyObject_GetBuffer(bits, &array->buffer, flags) == 0;
+    Py_DECREF(bits);
+    return opened;
+}
+
+static bool copy_buffer(const char *name, struct array *array)
+{
+    const Py_buffer *buffer = &array->buffer;
+    const int64_t size = buffer->itemsize;
+    array->data = buffer->buf;
+    array->rank = buffer->ndim;
+    for (int d = 0; d < buffer->ndim && d < 4; d++) {
+        array->shape[d] = buffer->shape[d];
+        array->stride[d] = buffer->strides[d] / size;
+        if (buffer->strides[d] % size != 0 && buffer->shape[d] > 1)
+            return raise_text(
+                POSENC_ERR_STRIDE, name,
+                "stride of %s is %zd bytes, no multiple of its elements of %zd bytes", name,
+                buffer->strides[d], buffer->itemsize);
+    }
+    return true;
+}
+
+static bool open_buffer(PyObject *object, const char *name, bool writable, struct array *array)
+{
+    int flags = writable ? PyBUF_RECORDS : PyBUF_RECORDS_RO;
+    bool opened = PyObject_GetBuffer(object, &array->buffer, flags) == 0;
+    if (opened)
+        array->element = format_element(array->buffer.format, array->buffer.itemsize);
+    else if ((opened = open_bits(object, flags, array)))
+        array->element = ELEMENT_BF16;
+    if (opened)
+        return copy_buffer(name, array);
+    array->buffer.obj = NULL;
+    if (!writable)
+        return false;
+    PyErr_Clear();
+    struct array read_only = { 0 };
+    if (!open_buffer(object, name, false, &read_only))
+        return false;
+    array_close(&read_only);
+    return raise_text(POSENC_ERR_ARGUMENT, name, "%s is read-only", name);
+}
+
+/* ---- Any array ---- */
+
+bool array_open(PyObject *object, const char *name, bool writable, struct array *array)
+{
+    array->buffer.obj = NULL;
+    array->capsule = NULL;
+    if (PyObject_CheckBuffer(object)) {
+        if (open_buffer(object, name, writable, array))
+            return true;
+        /* A buffer of JAX has no format for bfloat16. */
+        if (!PyErr_ExceptionMatches(PyExc_BufferError) &&
+            !PyErr_ExceptionMatches(PyExc_NotImplementedError))
+            return false;
+    }
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyObject *method = PyObject_GetAttrString(object, "__dlpack__");
+    if (!method) {
+        PyErr_Clear();
+        PyErr_Restore(type, value, trace);
+        if (!type)
+            PyErr_Format(PyExc_TypeError,
+                         "%s: expected an array with the buffer protocol or DLPack, got %R",
+                         name, Py_TYPE(object));
+        return false;
+    }
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
+    PyObject *capsule = call_dlpack(method);
+    Py_DECREF(method);
+    if (!capsule || !open_capsule(capsule, name, writable, array)) {
+        array->capsule = NULL;
+        Py_XDECREF(capsule);
+        return false;
+    }
+    return true;
+}
+
+void array_close(struct array *array)
+{
+    if (array->buffer.obj)
+        PyBuffer_Release(&array->buffer);
+    Py_CLEAR(array->capsule);
+}
+
+static const char *const element_names[] = { "float32", "float16", "bfloat16",    "float64",
+                                             "int32",   "int64",   "another type" };
+
+bool array_tensor(const struct array *array, const char *name, struct posenc_tensor *tensor)
+{
+    if (array->element > ELEMENT_BF16)
+        return raise_text(
+            POSENC_ERR_DTYPE, name,
+            "dtype of %s is %s, expected float32, float16 or bfloat16 in the byte order of "
+            "this machine",
+            name, element_names[array->element]);
+    tensor->data = array->data;
+    tensor->dtype = (enum posenc_dtype)array->element;
+    tensor->rank = array->rank;
+    memcpy(tensor->shape, array->shape, sizeof tensor->shape);
+    memcpy(tensor->stride, array->stride, sizeof tensor->stride);
+    return true;
+}
+
+bool array_open_rows(PyObject *object, const char *name, enum element element, bool writable,
+                     struct array *array)
+{
+    if (!array_open(object, name, writable, array))
+        return false;
+    if (array->element != element)
+        return raise_text(POSENC_ERR_DTYPE, name, "dtype of %s is %s, expected %s", name,
+                          element_names[array->element], element_names[element]);
+    if (array->rank != 1 && array->rank != 2)
+        return raise_text(POSENC_ERR_SHAPE, name, "rank of %s is %d, expected 1 or 2", name,
+                          array->rank);
+    if (array->shape[array->rank - 1] > 1 && array->stride[array->rank - 1] != 1)
+        return raise_text(POSENC_ERR_STRIDE, name, "last dimension of %s is not contiguous",
+                          name);
+    return true;
+}
+
+/* ---- Positions ---- */
+
+/* Reads range(first, last). */
+static bool read_range(PyObject *object, int64_t tokens, int64_t *offset)
+{
+    PyObject *start = PyObject_GetAttrString(object, "start");
+    PyObject *step = PyObject_GetAttrString(object, "step");
+    int64_t by = 0;
+    const bool read = start && step && integer_of(start, offset) && integer_of(step, &by);
+    const Py_ssize_t length = PyObject_Size(object);
+    Py_XDECREF(start);
+    Py_XDECREF(step);
+    if (!read || length < 0)
+        return false;
+    if (by != 1 || length != tokens)
+        return raise_text(POSENC_ERR_SHAPE, "positions",
+                          "positions are %R, expected a range of %lld with step 1", object,
+                          (long long)tokens);
+    return true;
+}
+
+/* Checks the shape of an array of positions, and sets the strides. */
+static bool set_strides(const struct array *array, int32_t n_axes, int64_t batch,
+                        int64_t tokens, struct posenc_positions *positions)
+{
+    const int last = array->rank - 1;
+    const int axis = n_axes > 1 && array->rank > 1 ? 0 : -1,
+              of_batch = last - 1 > axis ? last - 1 : -1;
+    if (array->shape[last] != tokens || (axis == 0 && array->shape[0] != n_axes) ||
+        (of_batch >= 0 && array->shape[of_batch] != batch && array->shape[of_batch] != 1) ||
+        last > (axis == 0) + (of_batch >= 0))
+        return raise_text(
+            POSENC_ERR_SHAPE, "positions",
+            "shape of positions does not fit: expected [%s%lld] or [%s%lld, %lld]",
+            n_axes > 1 ? "axes, " : "", (long long)tokens, n_axes > 1 ? "axes, " : "",
+            (long long)batch, (long long)tokens);
+    positions->stride_token = array->stride[last];
+    if (tokens > 1 && array->stride[last] == 0)
+        return raise_text(POSENC_ERR_STRIDE, "positions",
+                          "stride of positions is 0 along tokens");
+    if (tokens <= 1)
+        positions->stride_token = 1;
+    if (axis == 0)
+        positions->stride_axis = array->stride[0];
+    if (of_batch >= 0 && array->shape[of_batch] > 1)
+        positions->stride_batch = array->stride[of_batch];
+    return true;
+}
+
+bool positions_open(PyObject *object, int32_t n_axes, int64_t batch, int64_t tokens,
+                    struct posenc_positions *positions, struct array *array)
+{
+    if (!object || object == Py_None)
+        return true;
+    if (PyLong_Check(object))
+        return integer_of(object, &positions->offset);
+    if (PyObject_TypeCheck(object, &PyRange_Type))
+        return read_range(object, tokens, &positions->offset);
+    if (!array_open(object, "positions", false, array))
+        return false;
+    if (array->rank == 0)
+        return integer_of(object, &positions->offset);
+    if (array->element != ELEMENT_I32 && array->element != ELEMENT_I64 &&
+        array->element != ELEMENT_F32)
+        return raise_text(POSENC_ERR_DTYPE, "positions",
+                          "dtype of positions is %s, expected int32, int64 or float32",
+                          element_names[array->element]);
+    if (array->rank > 3)
+        return raise_text(POSENC_ERR_SHAPE, "positions",
+                          "rank of positions is %d, expected 1 to 3", array->rank);
+    positions->kind = array->element == ELEMENT_I32   ? POSENC_POSITIONS_I32
+                      : array->element == ELEMENT_I64 ? POSENC_POSITIONS_I64
+                                                      : POSENC_POSITIONS_F32;
+    positions->data = array->data;
+    return set_strides(array, n_axes, batch, tokens, positions);
+}

@@ -1,0 +1,58 @@
+"""Positional encodings of transformers on CPUs: the kernels of the library posenc on arrays of Python.
+
+NumPy arrays, PyTorch tensors on the CPU, JAX arrays, and anything with the buffer protocol or DLPack are read and
+written without copies. Element types are float32, float16 and bfloat16.
+
+    rope = posenc.Rope.from_config("config.json")
+    q, k = rope(q, k, positions=cached)
+
+Every kernel is a function, named as in C: posenc.rope_half(x, cos, sin). It returns an array of the framework of its
+arguments, or writes the one that `out` names, which may be x itself. A call that is rejected raises posenc.Error.
+"""
+
+from pkgutil import extend_path
+
+__path__ = extend_path(__path__, __name__)  # in the tree, the readers of model files lie in another folder
+
+from ._core import (  # noqa: E402
+    Frequencies,
+    __version__,
+    alibi,
+    alibi_add,
+    backends,
+    distance_bias,
+    distance_bias_add,
+    learned_add,
+    learned_grad,
+    relative_bias,
+    relative_bias_add,
+    relative_sum,
+    rope_half,
+    rope_interleaved,
+    rope_qk_norm,
+    rope_table,
+    select,
+    sinusoidal,
+    sinusoidal_add,
+    t5_bias,
+    t5_bias_add,
+    window_bias,
+    window_bias_add,
+)
+from .arrays import Error  # noqa: E402
+from .builders import (  # noqa: E402
+    T5Buckets,
+    alibi_slopes,
+    beit_index,
+    deberta_index,
+    kerple_log,
+    kerple_power,
+    learned_fill_normal,
+    padding_positions,
+    sandwich,
+    shaw_index,
+    swin_index,
+    t5_buckets,
+    transformer_xl_index,
+)
+from .rope import Rope  # noqa: E402
