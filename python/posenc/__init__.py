@@ -11,6 +11,10 @@ arguments, or writes the one that `out` names, which may be x itself. A call tha
 """
 
 from pkgutil import extend_path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .checking import CheckResult as CheckResult, check as check, check_module as check_module, serve as serve
 
 __path__ = extend_path(__path__, __name__)  # in the tree, the readers of model files lie in another folder
 
@@ -56,3 +60,12 @@ from .builders import (  # noqa: E402
     transformer_xl_index,
 )
 from .rope import Rope  # noqa: E402
+
+
+def __getattr__(name: str) -> Any:
+    """Imports the functions that check others, which take NumPy, when they are used."""
+    if name not in ("CheckResult", "check", "check_module", "serve"):
+        raise AttributeError(f"module 'posenc' has no attribute {name!r}")
+    from . import checking
+
+    return getattr(checking, name)
