@@ -134,7 +134,7 @@ static bool check_subject(struct kernel_checks *kernel)
     options.kernels[kernel->kernel] = true;
     options.wants = note_case;
     options.wants_user = kernel;
-    options.is_program = plugins_is_program(backend);
+    options.program = plugins_program_mode(backend);
     conf_run_implementation(implementation, &options, send_check, kernel);
     worker_set_activity(false, "after %s",
                         *kernel->last_case != '\0' ? kernel->last_case : "no case");
@@ -227,7 +227,8 @@ static size_t report_early_end(void *user, const struct worker_end *end)
     struct conf_result r =
         make_result(kernel, kernel->job->step, current_suite(kernel, end->status->activity),
                     "ended", CONF_CRASH);
-    snprintf(r.reason, sizeof r.reason, "%.90s %.100s", end->cause, end->status->activity);
+    const size_t room = sizeof r.reason - 1 - WORKER_ACTIVITY / 2;
+    snprintf(r.reason, sizeof r.reason, "%.*s %s", (int)room, end->cause, end->status->activity);
     if (call->inside && call->known)
         conf_print_problem(r.problem, &call->problem);
     json_t *record = checks_record(kernel->queue->checks, kernel->job->step, &r);

@@ -74,11 +74,13 @@ static size_t send_facts(void *user, size_t first)
     worker_set_activity(plugin->kind == PLUGIN_LIBRARY, PLUGINS_LOADING);
     const struct posenc_backend *found = open_plugin(plugin, error);
     const bool exports = found || (plugin->kind == PLUGIN_PROGRAM && program_has_started());
-    if (found && !plugin_check(found, error))
+    const bool lacks = found && !plugin_check(found, error);
+    if (lacks)
         found = NULL;
     worker_send(
         found ? json_pack("{s:o}", "facts", describe_backend(found))
-              : json_pack("{s:o,s:b}", "error", record_string(error), "exports", exports));
+              : json_pack("{s:o,s:b,s:b}", "error", record_string(error), "exports", exports,
+                          "lacks", lacks));
     worker_set_activity(true, "in lanes()");
     if (found && found->lanes && !posenc_backend_unavailable_reason(found)) {
         const int lanes[2] = { found->lanes(), found->lanes() };
@@ -101,7 +103,9 @@ static void receive_facts(void *user, json_t *message)
         plugin->lanes = json_incref(json_object_get(message, "lanes"));
     if (error && json_is_true(json_object_get(message, "exports")))
         snprintf(plugin->load_error, sizeof plugin->load_error, "%s%s",
-                 plugin->kind == PLUGIN_LIBRARY ? "the plug-in " : "",
+                 json_is_false(json_object_get(message, "lacks")) ? ""
+                 : plugin->kind == PLUGIN_LIBRARY                 ? "the plug-in "
+                                                                  : "the program ",
                  json_string_value(error));
     else if (error)
         snprintf(plugin->error, PLUGIN_ERROR, "%s", json_string_value(error));
@@ -299,10 +303,11 @@ bool plugins_is_stub(const struct posenc_backend *backend)
     return find_plugin(backend) != NULL;
 }
 
-bool plugins_is_program(const struct posenc_backend *backend)
+enum program_mode plugins_program_mode(const struct posenc_backend *backend)
 {
+    static const enum program_mode modes[] = { NO_PROGRAM, PROGRAM_RUNS, PROGRAM_ANSWERED };
     const struct plugin *plugin = find_plugin(backend);
-    return plugin && plugin->kind != PLUGIN_LIBRARY;
+    return plugin ? modes[plugin->kind] : NO_PROGRAM;
 }
 
 void plugins_unload(void) { program_stop(); }

@@ -6,6 +6,7 @@
 #ifndef POSENC_CLI_PLUGINS_H
 #define POSENC_CLI_PLUGINS_H
 
+#include "conformance/engine/engine.h"
 #include "conformance/engine/plugin.h"
 
 /* Activity of a worker (worker_set_activity()) while it loads a plug-in. */
@@ -31,8 +32,8 @@ bool plugins_exist(void);
 
 /* Returns true for a stub. */
 bool plugins_is_stub(const struct posenc_backend *backend);
-/* Returns true for the stub of a program, or of its answers. */
-bool plugins_is_program(const struct posenc_backend *backend);
+/* Returns how a plug-in answers prompts. */
+enum program_mode plugins_program_mode(const struct posenc_backend *backend);
 /* Returns how loading failed, or NULL. The stub of such a plug-in claims to provide all kernels, so that each gets a
  * failed result. */
 const char *plugins_load_error(const struct posenc_backend *backend);

@@ -23,7 +23,8 @@ struct candidates {
 /* Returns true for a command that reports a crash of a plug-in as a result. For others it is an error. */
 static bool has_results(const struct cli *cli)
 {
-    return strcmp(cli->command, "verify") == 0 || strcmp(cli->command, "bench") == 0;
+    return strcmp(cli->command, "verify") == 0 || strcmp(cli->command, "bench") == 0 ||
+           cli->answers;
 }
 
 static int add_plugin(const struct cli *cli, enum plugin_kind kind, const char *path,

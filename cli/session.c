@@ -86,11 +86,16 @@ static int check_backends(const struct session *session)
                       wanted);
 }
 
+int session_check_model_kernels(const struct session *session)
+{
+    return session->cli->model.n == 0
+               ? EXIT_OK
+               : check_selected(session, is_called_by_model, "no selected model calls it");
+}
+
 static int check_kernels(const struct session *session)
 {
-    if ((session->cli->model.n > 0 &&
-         check_selected(session, is_called_by_model, "no selected model calls it") !=
-             EXIT_OK) ||
+    if (session_check_model_kernels(session) != EXIT_OK ||
         check_selected(session, is_provided, "no selected backend provides it") != EXIT_OK)
         return EXIT_USAGE;
     return check_backends(session);
@@ -140,6 +145,59 @@ size_t session_model_cases(const struct session *session, struct bench_case **ca
         }
     }
     return n;
+}
+
+/* ---- Problems of models ---- */
+
+/* Adds a call in the selected types. */
+static void add_problem(const struct session *session, const struct model *model,
+                        const struct problem *p, struct problem *problems, size_t *n)
+{
+    for (int dtype = 0; dtype < N_DTYPES; dtype++) {
+        if (selection_times_dtype(&session->selected, model, (enum posenc_dtype)dtype)) {
+            problems[*n] = *p;
+            problems[(*n)++].dtype = (enum posenc_dtype)dtype;
+        }
+    }
+}
+
+/* Returns true for the first call of a kernel, in prefill or on a picture. A quick run checks no others. */
+static bool is_first(const struct model *model, size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (model->cases[k].problem.kernel == model->cases[i].problem.kernel)
+            return false;
+    return true;
+}
+
+size_t session_count_problems(const struct session *session)
+{
+    return 2 * session->n_models * MODEL_MAX_CASES * N_DTYPES + 1;
+}
+
+size_t session_list_problems(const struct session *session, bool full, struct problem *problems)
+{
+    size_t n = 0;
+    for (const struct model *m = session->models; m < session->models + session->n_models;
+         m++) {
+        for (size_t i = 0; i < m->n_verify; i++)
+            add_problem(session, m, &m->verify[i], problems, &n);
+        for (size_t i = 0; i < m->n_cases; i++)
+            if (full || is_first(m, i))
+                add_problem(session, m, &m->cases[i].problem, problems, &n);
+    }
+    return n;
+}
+
+void session_select_model_kernels(struct session *session)
+{
+    for (size_t m = 0; m < session->n_models && session->cli->kernel.n == 0; m++) {
+        for (size_t i = 0; i < session->models[m].n_verify; i++)
+            session->selected.kernels[session->models[m].verify[i].kernel] =
+                session->selected.names_kernels = true;
+        for (size_t i = 0; i < session->models[m].n_cases; i++)
+            session->selected.kernels[session->models[m].cases[i].problem.kernel] = true;
+    }
 }
 
 /* ---- Cases ---- */

@@ -62,6 +62,15 @@ size_t session_problem_case(const struct session *session, struct bench_case **c
 size_t session_model_cases(const struct session *session, struct bench_case **cases);
 size_t session_footprint_cases(const struct session *session, struct bench_case **cases);
 
+/* Rejects a kernel of --kernel that no model calls; selects those that the models call, unless --kernel is set. */
+int session_check_model_kernels(const struct session *session);
+void session_select_model_kernels(struct session *session);
+/* Lists the calls of the models with few tokens, then those at their real sizes, in the selected types. The array has
+ * room for session_count_problems(). Returns their number. */
+size_t session_list_problems(const struct session *session, bool full,
+                             struct problem *problems);
+size_t session_count_problems(const struct session *session);
+
 /* Appends the record of a result. `place` orders the results of all shards. */
 void session_append(struct session *session, json_t *record, uint64_t place);
 /* Appends the footer, writes the outputs and frees the session. Returns the exit code. */

@@ -8,9 +8,18 @@
  *      "outputs": [{"name": "cos", "file": "vectors/rope.safetensors", "tensor": "ID.cos"}, ...]}
  *
  * `sha256sum -c vectors/SHA256SUMS`, in that folder, finds files that were altered.
+ *
+ * Prompts are the same calls in the form that programs answer (docs/protocol.md), as files. The verdict on the answers is
+ * that of posenc verify.
  */
 #define _POSIX_C_SOURCE 200809L
+#include "conformance/oracle/oracle.h"
+#include "conformance/problem/guard.h"
+#include "conformance/program/program.h"
+#include "conformance/program/prompt.h"
+#include "conformance/suites/suites.h"
 #include "data.h"
+#include "session.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -24,18 +33,6 @@ enum { PATH_BYTES = 4096 };
 
 /* ---- Cases as JSON ---- */
 
-static json_t *make_value(const struct field *field, const struct problem *problem, int64_t i)
-{
-    const uint64_t bits = field_get(field, problem, i);
-    if (field_is_real(field))
-        return json_real(bits_to_double(bits));
-    if (field->kind == FIELD_BOOL)
-        return json_boolean(bits != 0);
-    if (field->kind == FIELD_ENUM)
-        return json_string(field->names[bits]);
-    return json_integer((json_int_t)bits);
-}
-
 /* Returns all parameters of a problem; those of the layout of its tensors only if they are not dense. */
 static json_t *make_params(const struct problem *problem)
 {
@@ -45,12 +42,8 @@ static json_t *make_params(const struct problem *problem)
         char name[FIELD_TEXT];
         if (field.tensor && field_is_blank(&field, problem))
             continue;
-        json_t *list = json_array();
-        for (int64_t k = 0; k < field_length(&field, problem); k++)
-            json_array_append_new(list, make_value(&field, problem, k));
         field_name(&field, name);
-        json_object_set(params, name, field.list ? list : json_array_get(list, 0));
-        json_decref(list);
+        json_object_set_new(params, name, prompt_parameter(&field, problem));
     }
     return params;
 }
@@ -119,17 +112,128 @@ static bool write_files(const struct vectors *vectors, const char *folder)
     return true;
 }
 
+/* Makes a folder. It must be new or empty, or `may_exist`. */
+static int make_folder(const struct cli *cli, const char *action, const char *path,
+                       bool may_exist)
+{
+    if (!may_exist && rmdir(path) != 0 && errno != ENOENT)
+        return cli_reject(cli, action, path, "expected a new or an empty folder%s",
+                          strcmp(action, "export") == 0 ? ", or --force to write into it" : "");
+    if (mkdir(path, 0777) != 0 && errno != EEXIST)
+        return cli_reject(cli, action, path, "cannot be created: %s", strerror(errno));
+    return EXIT_OK;
+}
+
 static int export_to(const struct cli *cli, const struct vectors *vectors, const char *path)
 {
-    if (!cli->force && rmdir(path) != 0 && errno != ENOENT)
-        return cli_reject(cli, "export", path,
-                          "expected a new or an empty folder, or --force to write into it");
-    if (mkdir(path, 0777) != 0 && errno != EEXIST)
-        return cli_reject(cli, "export", path, "cannot be created: %s", strerror(errno));
+    if (make_folder(cli, "export", path, cli->force) != EXIT_OK)
+        return EXIT_USAGE;
     if (!write_files(vectors, path) || !write_cases(vectors, path))
         return cli_reject(cli, "export", path, "cannot be written: %s", strerror(errno));
     printf("%zu cases in %zu files: %s\n", vectors->n, vectors->n_files + 1, path);
     return EXIT_OK;
+}
+
+/* ---- Prompts and answers ---- */
+
+static bool wants(struct session *session, enum posenc_kernel kernel, const char *id)
+{
+    const struct selection *selected = &session->selected;
+    return (!selected->names_kernels || selected->kernels[kernel]) &&
+           selection_has_dtype(selected, id) && session_wants_case(session, id);
+}
+
+/* Writes the prompt of a case. `want` has the expected rows; NULL: those of the oracle. */
+static bool write_prompt(const struct posenc_backend *writer, const struct problem *p,
+                         const char *id, const double *const *want)
+{
+    struct call call;
+    if (call_create(&call, p, NULL) != POSENC_OK)
+        return false;
+    struct oracle_answer *answer = want ? NULL : oracle_get_answer(&call);
+    if (want || answer) {
+        program_set_case(id);
+        program_set_expected(&call, want ? want : (const double *const *)answer->want);
+        (void)guard_run(&call, writer, NULL);
+    }
+    oracle_release_answer(answer);
+    call_destroy(&call);
+    return want || answer;
+}
+
+/* Writes the prompts of golden vectors and of calls of models. Returns their number; -1: out of memory. */
+static int write_prompts(struct session *session, const char *path)
+{
+    static struct guard_note note;
+    const struct posenc_backend *writer = program_write_prompts(path);
+    struct problem *problems = calloc(session_count_problems(session), sizeof *problems);
+    const size_t n_problems =
+        problems ? session_list_problems(session, session->cli->full, problems) : 0;
+    int n = 0;
+    bool good = problems;
+    guard_note_set(&note);
+    for (size_t i = 0; good && i < session->vectors.n; i++) {
+        const struct vector_case *c = &session->vectors.cases[i];
+        if (wants(session, c->problem.kernel, c->id) && ++n)
+            good = write_prompt(writer, &c->problem, c->id, c->want);
+    }
+    for (size_t i = 0; good && i < n_problems; i++) {
+        char id[96];
+        suite_model_id(&problems[i], i, id);
+        if (wants(session, problems[i].kernel, id) && ++n)
+            good = write_prompt(writer, &problems[i], id, NULL);
+    }
+    free(problems);
+    return good ? n : -1;
+}
+
+static int prompts_to(struct session *session, const char *path)
+{
+    static const char *const inside[] = { "prompts", "expected", "answers" };
+    struct cli *cli = session->cli;
+    char folder[PATH_BYTES];
+    if (select_kernels_and_dtypes(cli, &session->selected) != EXIT_OK ||
+        session_load_models(session, cli->model.item, cli->model.n) != EXIT_OK ||
+        session_check_model_kernels(session) != EXIT_OK ||
+        data_vectors(cli, &session->vectors) != EXIT_OK ||
+        make_folder(cli, "prompts", path, false) != EXIT_OK)
+        return EXIT_USAGE;
+    for (size_t i = 0; i < sizeof inside / sizeof *inside; i++) {
+        snprintf(folder, sizeof folder, "%.3000s/%s", path, inside[i]);
+        if (mkdir(folder, 0777) != 0)
+            return cli_reject(cli, "prompts", folder, "cannot be created: %s", strerror(errno));
+    }
+    session_select_model_kernels(session);
+    const int n = write_prompts(session, path);
+    if (n < 0)
+        return cli_reject_memory(cli);
+    if (program_files_error())
+        return cli_reject(cli, "prompts", NULL, "%s", program_files_error());
+    if (session_check_patterns(session) != EXIT_OK)
+        return EXIT_USAGE;
+    printf("%d prompts: %s\n", n, path);
+    return EXIT_OK;
+}
+
+static int command_prompts(struct cli *cli, const char *path)
+{
+    struct session session = { .cli = cli };
+    const int status = prompts_to(&session, path);
+    session_abort(&session);
+    return status;
+}
+
+static int command_answers(struct cli *cli, const char *path)
+{
+    struct stat status;
+    char folder[PATH_BYTES];
+    snprintf(folder, sizeof folder, "%.3000s/answers", path);
+    if (stat(folder, &status) != 0 || !S_ISDIR(status.st_mode))
+        return cli_reject(cli, "answers", path,
+                          "expected a folder of posenc vectors prompts, with answers in it");
+    cli->answers = path;
+    cli->n_operands = 0;
+    return command_verify(cli);
 }
 
 /* ---- Summary ---- */
@@ -158,15 +262,20 @@ static int print_info(const struct vectors *vectors)
 
 int command_vectors(struct cli *cli)
 {
-    const char *action = cli->n_operands > 0 ? cli->operands[0] : "";
+    const char *action = cli->n_operands > 0 ? cli->operands[0] : "",
+               *path = cli->n_operands == 2 ? cli->operands[1] : NULL;
     const bool info = strcmp(action, "info") == 0 && cli->n_operands == 1;
-    if (!info && (strcmp(action, "export") != 0 || cli->n_operands != 2))
+    if (path && strcmp(action, "prompts") == 0)
+        return command_prompts(cli, path);
+    if (path && strcmp(action, "answers") == 0)
+        return command_answers(cli, path);
+    if (!info && (!path || strcmp(action, "export") != 0))
         return cli_reject(cli, "vectors", *action ? action : NULL,
-                          "expected info or export DIR");
+                          "expected info, export DIR, prompts DIR or answers DIR");
     struct vectors vectors;
     if (data_vectors(cli, &vectors) != EXIT_OK)
         return EXIT_USAGE;
-    const int status = info ? print_info(&vectors) : export_to(cli, &vectors, cli->operands[1]);
+    const int status = info ? print_info(&vectors) : export_to(cli, &vectors, path);
     vectors_free(&vectors);
     return status;
 }

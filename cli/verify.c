@@ -65,18 +65,6 @@ static int read_error_limits(const struct session *session)
     return EXIT_OK;
 }
 
-/* Selects the kernels that the models call, unless --kernel is set. */
-static void select_model_kernels(struct session *session)
-{
-    for (size_t m = 0; m < session->n_models && session->cli->kernel.n == 0; m++) {
-        for (size_t i = 0; i < session->models[m].n_verify; i++)
-            session->selected.kernels[session->models[m].verify[i].kernel] =
-                session->selected.names_kernels = true;
-        for (size_t i = 0; i < session->models[m].n_cases; i++)
-            session->selected.kernels[session->models[m].cases[i].problem.kernel] = true;
-    }
-}
-
 /* Returns the share of --time-limit, in seconds, for random problems of one kernel on one backend. */
 static double random_share_s(const struct session *session)
 {
@@ -102,44 +90,6 @@ static void write_rerun_options(struct verify *verify)
         for (size_t i = 0; i < lists[l]->n && at < sizeof verify->rerun; i++)
             at += (size_t)snprintf(verify->rerun + at, sizeof verify->rerun - at, forms[l],
                                    lists[l]->item[i]);
-}
-
-/* ---- Problems of models ---- */
-
-/* Adds a call in the selected types. */
-static void add_problem(const struct session *session, const struct model *model,
-                        const struct problem *p, struct problem *problems, size_t *n)
-{
-    for (int dtype = 0; dtype < N_DTYPES; dtype++) {
-        if (selection_times_dtype(&session->selected, model, (enum posenc_dtype)dtype)) {
-            problems[*n] = *p;
-            problems[(*n)++].dtype = (enum posenc_dtype)dtype;
-        }
-    }
-}
-
-/* Returns true for the first call of a kernel, in prefill or on a picture. A quick run checks no others. */
-static bool is_first(const struct model *model, size_t i)
-{
-    for (size_t k = 0; k < i; k++)
-        if (model->cases[k].problem.kernel == model->cases[i].problem.kernel)
-            return false;
-    return true;
-}
-
-/* Lists the calls of the models with few tokens, then those at their real sizes. */
-static size_t model_problems(const struct session *session, bool full, struct problem *problems)
-{
-    size_t n = 0;
-    for (const struct model *m = session->models; m < session->models + session->n_models;
-         m++) {
-        for (size_t i = 0; i < m->n_verify; i++)
-            add_problem(session, m, &m->verify[i], problems, &n);
-        for (size_t i = 0; i < m->n_cases; i++)
-            if (full || is_first(m, i))
-                add_problem(session, m, &m->cases[i].problem, problems, &n);
-    }
-    return n;
 }
 
 /* ---- Records of checks ---- */
@@ -199,6 +149,10 @@ static void receive_check(void *user, json_t *check)
         session->in_other_shard = true;
         return;
     }
+    if (session->cli->answers && json_object_get(check, "command"))
+        json_object_set_new(check, "command",
+                            json_sprintf("posenc vectors answers %s%s --case %s",
+                                         session->cli->answers, verify->rerun, id));
     const bool failed = has_status(check, CONF_FAIL) || has_status(check, CONF_CRASH) ||
                         has_status(check, CONF_WEAK);
     verify->n_failed += failed;
@@ -289,8 +243,7 @@ static int verify_all(struct verify *verify)
 {
     struct session *session = &verify->session;
     const struct cli *cli = session->cli;
-    const size_t n_problems = 2 * session->n_models * MODEL_MAX_CASES * N_DTYPES;
-    struct problem *problems = calloc(n_problems + 1, sizeof *problems);
+    struct problem *problems = calloc(session_count_problems(session), sizeof *problems);
     struct presets presets = { .n = 0 };
     struct conf_options options = { .full = cli->full || cli->exhaustive,
                                     .exhaustive = cli->exhaustive,
@@ -310,7 +263,7 @@ static int verify_all(struct verify *verify)
         free(problems);
         return cli_reject_memory(session->cli);
     }
-    options.n_problems = model_problems(session, options.full, problems);
+    options.n_problems = session_list_problems(session, options.full, problems);
     options.presets = presets.problems;
     options.n_presets = presets.n;
     memcpy(options.kernels, session->selected.kernels, sizeof options.kernels);
@@ -328,7 +281,7 @@ static int verify_selected(struct verify *verify, struct cli *cli)
         return EXIT_USAGE;
     int status = read_error_limits(session);
     if (status == EXIT_OK) {
-        select_model_kernels(session);
+        session_select_model_kernels(session);
         write_rerun_options(verify);
         status = verify_all(verify);
     }

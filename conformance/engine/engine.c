@@ -91,13 +91,16 @@ static void run_suites(struct suite_run *run, const struct suite *suites, size_t
     run->n_entered = run->n_elsewhere = 0;
     for (size_t s = 0; s < n; s++) {
         bool is_selected = !options->suite || strcmp(options->suite, suites[s].name) == 0;
-        is_selected = is_selected && (!options->is_program || suites[s].judges_values) &&
+        is_selected = is_selected && suites[s].programs >= options->program &&
                       !(options->no_accuracy && strcmp(suites[s].name, "accuracy") == 0);
         if (is_selected)
             suites[s].run(run, kernel);
     }
-    if (!run->n_entered && !run->n_elsewhere && !options->suite && !options->case_glob)
-        report_kernel(run, kernel, CONF_FAIL, "no case entered this kernel");
+    if (!run->n_entered && !run->n_elsewhere && !options->suite && !options->case_glob &&
+        options->program != PROGRAM_ANSWERED)
+        report_kernel(run, kernel, CONF_FAIL,
+                      options->program ? "no prompt was answered, although the hello offers it"
+                                       : "no case entered this kernel");
 }
 
 size_t engine_run(const struct suite *suites, size_t n,

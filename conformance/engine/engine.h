@@ -20,6 +20,13 @@ enum conf_status {
 };
 extern const char *const conf_status_name[]; /* by enum conf_status */
 
+/* Kinds of implementations that answer prompts (conformance/program). */
+enum program_mode {
+    NO_PROGRAM,      /* a backend */
+    PROGRAM_RUNS,    /* a program that answers any number of prompts */
+    PROGRAM_ANSWERED /* files with the answer to one prompt of each case */
+};
+
 enum { PROBLEM_LINE = 640, MOST_EXCEPT = 8 };
 
 /* Coverage of random problems, whose fields have classes of values (random/random.h). */
@@ -56,12 +63,12 @@ typedef void conf_sink(void *user, const struct conf_result *result);
 
 /* Selection of checks. Zeros select the quick run of all kernels and suites. */
 struct conf_options {
-    bool full;         /* all cases and dense scans; otherwise a quick run */
-    bool exhaustive;   /* also every position below 2^20 of the model's frequencies */
-    bool no_accuracy;  /* omits the suite "accuracy", which takes too long in an emulator */
-    bool is_program;   /* judges only the values of calls, by rules for programs (judge.h) */
-    const char *suite; /* name of the only suite to run; NULL: all */
-    uint64_t seed;     /* of random problems */
+    bool full;        /* all cases and dense scans; otherwise a quick run */
+    bool exhaustive;  /* also every position below 2^20 of the model's frequencies */
+    bool no_accuracy; /* omits the suite "accuracy", which takes too long in an emulator */
+    enum program_mode program; /* if set, judges only values, by rules for programs (judge.h) */
+    const char *suite;         /* name of the only suite to run; NULL: all */
+    uint64_t seed;             /* of random problems */
     double random_s; /* least time of random problems for each kernel and backend, in seconds */
     const char *case_glob; /* fnmatch pattern of case ids; NULL: all */
     const char

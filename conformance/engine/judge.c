@@ -61,7 +61,18 @@ static double scaled_limit(double limit) { return 2.0 * floor(limit + 0.5) + 0.5
 
 static bool is_program(const struct comparison *c)
 {
-    return c->tally->run && c->tally->run->options && c->tally->run->options->is_program;
+    return c->tally->run && c->tally->run->options && c->tally->run->options->program;
+}
+
+/* Sets kind and limit for a program: of a term that is added to x, or of a result. */
+static void allow_roundings(struct comparison *c, enum posenc_kernel kernel)
+{
+    const struct signature *s = signature_of(kernel);
+    c->limit = s->rounded_limit ? s->rounded_limit(&c->call->problem) : 0.0;
+    if (kernel_adds_onto_x(kernel))
+        c->kind = COMPARE_SUM;
+    else if (c->limit > 0.0)
+        c->kind = COMPARE_PAIR;
 }
 
 void compare_begin(struct comparison *c, struct tally *t)
@@ -97,11 +108,11 @@ void compare_next(struct comparison *c, const struct call *call,
         c->kind = COMPARE_PAIR;
         c->limit = signature_of(kernel)->error_limit(&call->problem, backend->fused);
     }
-    c->rounds_products = is_program(c);
-    if (!kernel_has_freqs(kernel) && c->rounds_products && kernel_adds_onto_x(kernel))
-        c->kind = COMPARE_SUM; /* the limit of the term is 0: measure_sum() adds its rounding */
-    if (!kernel_has_freqs(kernel))
+    if (!kernel_has_freqs(kernel)) {
+        if (is_program(c) && !kernel_rotates(kernel))
+            allow_roundings(c, kernel);
         return;
+    }
     int at = range == RANGE_FARTHEST ? problem_range(&call->problem) : range;
     const enum posenc_kernel table =
         is_table_kernel(kernel) ? kernel : POSENC_KERNEL_SINUSOIDAL;
@@ -159,13 +170,17 @@ struct measure {
 /* Returns the measure of x x_scale + v, in ulp of the larger term. The sum of a correctly rounded table value v and a
  * product, rounded once, is off by ulp(sum)/2. A backend whose table may be off by L ulp adds (L + 1/2) ulp(v). A
  * property test checks to the bit that the sum equals build-then-add with the backend's own table. A program may round
- * the product, too. */
-static struct measure measure_sum(const struct comparison *c, double x, double want)
+ * the product, too; the limit of its term is in ulp of the oracle's magnitude, if there is one. */
+static struct measure measure_sum(const struct comparison *c, double x, double want,
+                                  double mass)
 {
     double product = x * (double)c->call->problem.x_scale, value = want - product;
-    double table = c->table_abs > 0.0 ? c->table_abs : c->limit * ulp_of_f32(value);
+    double of_table = oracle_has_magnitudes(c->call->problem.kernel) ? mass : value;
+    double least = is_program(c) ? c->least_unit : 0.0;
+    double table =
+        c->table_abs > 0.0 ? c->table_abs : c->limit * fmax(ulp_of_f32(of_table), least);
     double unit = ulp_of_f32(fmax(fabs(product), fabs(value)));
-    double own = c->rounds_products ? 0.5 * ulp_of_f32(product) : 0.0;
+    double own = is_program(c) ? 0.5 * ulp_of_f32(product) : 0.0;
     return (struct measure){
         unit, (table + own + 0.5 * ulp_of_f32(value) + 0.5 * ulp_of_f32(want)) / unit
     };
@@ -194,7 +209,7 @@ static struct measure measure_of(const struct comparison *c, int64_t r, int64_t 
     case COMPARE_PAIR:
         return (struct measure){ ulp_of_f32(mass > 0.0 ? mass : want), c->limit };
     case COMPARE_SUM:
-        return measure_sum(c, (double)c->call->x[r * width + column], want);
+        return measure_sum(c, (double)c->call->x[r * width + column], want, mass);
     case COMPARE_EXACT:
     case COMPARE_ULP:
         break;
@@ -210,6 +225,17 @@ static bool is_copied(const struct comparison *c, int64_t column)
            !problem_rotation(p, column).rotates;
 }
 
+/* Returns true if a finite product that is added has no finite f32. */
+static bool product_overflows(const struct comparison *c, int64_t r, int64_t column)
+{
+    const struct call *call = c->call;
+    if (c->kind != COMPARE_SUM)
+        return false;
+    const double x = (double)call->x[r * call->outputs[0].width + column],
+                 product = x * (double)call->problem.x_scale;
+    return isfinite(x) && fabs(product) >= 0x1.ffffffp127;
+}
+
 /* Infinity by overflow of a 16-bit type counts as a finite value, not as a different class. */
 struct stored_error compare_value(const struct comparison *c, int64_t r, int64_t column,
                                   float got, double want, double mass, bool *is_rounded)
@@ -218,6 +244,8 @@ struct stored_error compare_value(const struct comparison *c, int64_t r, int64_t
     *is_rounded = isnan(want)
                       ? isnan(got) && float_to_bits(got) != CALL_CANARY
                       : float_to_bits(got) == float_to_bits(exact_round(c->dtype, want));
+    if (is_program(c) && product_overflows(c, r, column))
+        return (struct stored_error){ 0.0, c->limit }; /* rounded, it is infinite */
     if (is_program(c) && got == 0.0f && exact_round(c->dtype, want) == 0.0f)
         *is_rounded = true; /* of either sign */
     if (is_copied(c, column)) {
@@ -345,7 +373,9 @@ static void compare_answer(struct comparison *c, const struct oracle_answer *ans
 void compare_call(struct comparison *c, const double *const *given)
 {
     const struct call *call = c->call;
-    const bool needs_oracle = !given || kernel_rotates(call->problem.kernel);
+    const bool has_unit = c->kind == COMPARE_PAIR || c->kind == COMPARE_SUM;
+    const bool needs_oracle =
+        !given || (has_unit && oracle_has_magnitudes(call->problem.kernel));
     struct oracle_answer *answer = needs_oracle ? oracle_get_answer(call) : NULL;
     const bool ready = require(c->tally, answer || !needs_oracle, "out of memory");
     for (int o = 0; ready && o < call->n_outputs; o++)

@@ -13,8 +13,8 @@
  *                   measure_sum())
  *   all others      exact: the correctly rounded result, to the bit
  *
- * A program that answers prompts may round each of product, term and sum of a kernel that adds to x. These kernels are
- * then measured in pair_ulp, too. A zero may have either sign.
+ * A program that answers prompts may round each operation of the others, and sum in any order. These kernels are then
+ * measured in pair_ulp, too (struct signature, rounded_limit). A zero may have either sign.
  *
  * In 16 bits, the first three are measured in ulp of the dtype. Each value has its own limit: the largest error after
  * rounding of an f32 result within the limit above, a little over 0.5 if the f32 error is small. All others must be
@@ -47,7 +47,6 @@ struct comparison {
     const char *range;       /* of positions; NULL if none */
     double limit;            /* of the metric */
     double least_unit;       /* smallest unit of a limit in ulp, if the angle is rounded */
-    bool rounds_products;    /* a product that is added may be rounded first */
     double table_abs;        /* limit of the table inside a sum, if it is absolute */
     bool lacks_limit;        /* the error limits lack a row for this kernel, mode and range */
     uint64_t checked, misrounded;

@@ -29,7 +29,7 @@ void suite_report(struct suite_run *run, struct conf_result *result);
 struct suite {
     const char *name;
     void (*run)(struct suite_run *run, enum posenc_kernel kernel);
-    bool judges_values; /* rather than accesses, side effects or equal bits on all machines */
+    enum program_mode programs; /* the last mode in which it judges programs */
 };
 /* Runs n suites; returns the number of failed or crashed results. */
 size_t engine_run(const struct suite *suites, size_t n,

@@ -56,7 +56,7 @@ void oracle_compute_row(const struct oracle *oracle, int o, int64_t r, double *w
     for (int64_t k = 0; magnitudes && k < width; k++)
         magnitudes[k] = fabs(want[k]);
     if (magnitudes && oracle->functions->magnitudes)
-        oracle->functions->magnitudes(call, r, magnitudes);
+        oracle->functions->magnitudes(oracle, r, magnitudes);
 }
 
 /* ---- Creation ---- */

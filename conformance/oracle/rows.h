@@ -39,7 +39,7 @@ struct oracle_functions {
     /* Prepares the oracle; returns false if out of memory. May be NULL. */
     bool (*create)(struct oracle *oracle);
     /* Computes the magnitudes whose ulp is the unit of errors. NULL: those of the results. */
-    void (*magnitudes)(const struct call *call, int64_t r, double *magnitudes);
+    void (*magnitudes)(const struct oracle *oracle, int64_t r, double *magnitudes);
 };
 #define POSENC_SIGNATURE(name) extern const struct oracle_functions oracle_##name;
 #include <posenc_signatures.def>

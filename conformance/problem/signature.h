@@ -134,6 +134,9 @@ struct signature {
     /* Rotations: returns the error limit of a channel in ulp of its larger product. `fused` says that one product is
      * not rounded. */
     double (*error_limit)(const struct problem *problem, bool fused);
+    /* Returns the limit in ulp of the oracle's magnitudes for a program, which may round each operation, in any order.
+     * NULL or 0: the correctly rounded result. */
+    double (*rounded_limit)(const struct problem *problem);
     bool copies;    /* unrotated channels are copies of x */
     bool uses_head; /* a channel depends on all channels of its head */
     /* Return sizes of DIM_ROW (NULL: problem->rows) and DIM_COLUMN. */

@@ -129,7 +129,9 @@ bool connection_close(struct connection *connection)
     close(connection->out);
     if (connection_receive(connection, &extra, 1))
         return fail(connection, "the program sent more after its last answer");
-    return strcmp(connection->reason, "the program ended by exit(0)") == 0;
+    const bool good = strcmp(connection->reason, "the program ended by exit(0)") == 0;
+    strcat(connection->reason, ", after its input was closed");
+    return good;
 }
 
 /* ---- Bytes ---- */

@@ -10,7 +10,9 @@ typedef enum message_status exchange(struct prompt *prompt, struct message *answ
 
 /* Sets the folder of prompts/, expected/, answers/ and prompts.jsonl. */
 void files_use(const char *folder);
-/* Writes a prompt and the expected outputs, and declines. */
+/* Counts the prompts of a case anew. */
+void files_begin_case(void);
+/* Writes a prompt and the expected outputs, which are its answer. */
 exchange files_write_prompt;
 /* Reads the answer. Without one, the answer declines. */
 exchange files_read_answer;

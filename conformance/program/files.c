@@ -1,5 +1,5 @@
 /*
- * Prompts and answers as files of a folder, each named after its case:
+ * Prompts and answers as files of a folder, each named after its case; a second one of a case has a 2 after the name:
  *
  *     prompts/NAME.safetensors     expected/NAME.safetensors     answers/NAME.safetensors
  *     prompts.jsonl                a line for each prompt
@@ -21,13 +21,21 @@ enum { PATH_BYTES = 4096 };
 
 static struct {
     const char *folder;
+    const struct call *call; /* of the expected rows */
     const double *const *expected;
+    int n;                     /* prompts of the current case */
     char reason[MESSAGE_TEXT]; /* of the first file that could not be written */
 } files;
 
 void files_use(const char *folder) { files.folder = folder; }
 
-void program_set_expected(const double *const *rows) { files.expected = rows; }
+void program_set_expected(const struct call *call, const double *const *rows)
+{
+    files.call = call;
+    files.expected = rows;
+}
+
+void files_begin_case(void) { files.n = 0; }
 
 const char *program_files_error(void) { return files.reason[0] != '\0' ? files.reason : NULL; }
 
@@ -38,10 +46,13 @@ static void make_path(const struct prompt *prompt, const char *inside, char path
     snprintf(name, sizeof name, "%s", message_text(&prompt->message, "case"));
     for (char *at = name; *at != '\0'; at++)
         *at = *at == '/' ? '.' : *at;
-    snprintf(path, PATH_BYTES, "%.3900s/%s/%s.safetensors", files.folder, inside, name);
+    snprintf(path, PATH_BYTES, "%.3900s/%s/%s", files.folder, inside, name);
+    if (files.n > 1) /* sinusoids of several axes */
+        snprintf(path + strlen(path), PATH_BYTES - strlen(path), ".%d", files.n);
+    snprintf(path + strlen(path), PATH_BYTES - strlen(path), ".safetensors");
 }
 
-/* Numbers a prompt by the 64-bit FNV-1a hash of its contents, so that the answer to another one is noticed. */
+/* Counts a prompt of the case, and numbers it by the 64-bit FNV-1a hash of its contents, so that the answer to another one is noticed. */
 static void set_number(struct prompt *prompt)
 {
     uint64_t hash = 0xcbf29ce484222325u;
@@ -53,6 +64,7 @@ static void set_number(struct prompt *prompt)
     free(whole);
     snprintf(number, sizeof number, "%" PRIu64, hash);
     json_object_set_new(prompt->message.metadata, "prompt", json_string(number));
+    files.n++;
 }
 
 /* ---- Writing ---- */
@@ -91,16 +103,19 @@ static void write_line(const struct prompt *prompt)
     json_decref(line);
 }
 
-/* Writes expected rows to the outputs of the call, in their type. */
+/* Writes expected rows to the outputs of the call, in their type. The outputs may be a slice of its channels. */
 static void fill_outputs(const struct prompt *prompt)
 {
     for (int o = 0; o < prompt->n_outputs; o++) {
         const struct posenc_tensor *to = &prompt->outputs[o].to;
-        const int64_t width = to->shape[to->rank - 1];
+        const struct output *whole = &files.call->outputs[o];
+        const int64_t from = ((const char *)to->data - (const char *)whole->tensor.data) /
+                             (int64_t)storage_size(to->dtype);
         for (int64_t r = 0, n = storage_rows(to); r < n; r++)
-            for (int64_t c = 0; c < width; c++)
-                storage_put(to->dtype, storage_row(to, r), c,
-                            exact_round(to->dtype, files.expected[o][r * width + c]));
+            for (int64_t c = 0; c < to->shape[to->rank - 1]; c++)
+                storage_put(
+                    to->dtype, storage_row(to, r), c,
+                    exact_round(to->dtype, files.expected[o][r * whole->width + from + c]));
     }
 }
 
@@ -108,21 +123,18 @@ enum message_status files_write_prompt(struct prompt *prompt, struct message *an
                                        char reason[MESSAGE_TEXT])
 {
     char path[PATH_BYTES];
-    struct message expected;
     (void)reason;
     set_number(prompt);
     make_path(prompt, "prompts", path);
     write_file(path, &prompt->message);
     write_line(prompt);
     fill_outputs(prompt);
-    if (prompt_answer(prompt, &expected)) {
-        json_object_set(expected.metadata, "prompt",
-                        json_object_get(prompt->message.metadata, "prompt"));
-        make_path(prompt, "expected", path);
-        write_file(path, &expected);
-        message_free(&expected);
-    }
-    answer->metadata = json_pack("{s:s}", "declined", "the prompt was written");
+    if (!prompt_answer(prompt, answer))
+        return MESSAGE_WRONG;
+    json_object_set(answer->metadata, "prompt",
+                    json_object_get(prompt->message.metadata, "prompt"));
+    make_path(prompt, "expected", path);
+    write_file(path, answer);
     return MESSAGE_WHOLE;
 }
 

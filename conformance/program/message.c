@@ -130,13 +130,13 @@ struct place {
     uint64_t from, to;
 };
 
-/* Sets place->to to the end of the data that an entry of the header claims, as far as it can be understood. */
+/* Reads the place of a tensor in the data. Returns false if its entry has none. */
 static bool read_place(const json_t *entry, struct place *place)
 {
     const json_t *offsets = json_object_get(entry, "data_offsets");
     const json_int_t from = json_integer_value(json_array_get(offsets, 0)),
                      to = json_integer_value(json_array_get(offsets, 1));
-    *place = (struct place){ (uint64_t)from, to > 0 ? (uint64_t)to : 0 };
+    *place = (struct place){ (uint64_t)from, (uint64_t)to };
     return json_array_size(offsets) == 2 && json_is_integer(json_array_get(offsets, 0)) &&
            json_is_integer(json_array_get(offsets, 1)) && from >= 0 && to >= from;
 }
@@ -183,7 +183,8 @@ static enum message_status read_tensors(struct message *message, json_t *header,
                                MESSAGE_TENSORS);
         struct message_tensor *tensor = &message->tensors[message->n];
         struct place *place = &places[message->n];
-        if (!read_place(entry, place) || !read_tensor(name, entry, place, tensor))
+        (void)read_place(entry, place); /* is one: see count_data() */
+        if (!read_tensor(name, entry, place, tensor))
             return give_reason(reason, MESSAGE_WRONG,
                                "dtype, shape and data_offsets of its tensor '%.40s' do not "
                                "agree",
@@ -212,29 +213,30 @@ static json_t *read_metadata(json_t *header)
     return json_incref(metadata);
 }
 
-/* Returns the number of bytes after the header. */
-static uint64_t count_data(json_t *header)
+/* Sets *total to the number of bytes after the header. Returns false if the offsets of a tensor do not tell. */
+static bool count_data(json_t *header, uint64_t *total)
 {
-    struct place place;
-    uint64_t end = 0;
     const char *name;
     json_t *entry;
+    *total = 0;
     json_object_foreach(header, name, entry)
     {
-        if (strcmp(name, "__metadata__") != 0)
-            (void)read_place(entry, &place);
-        else
-            place.to = 0;
-        end = place.to > end ? place.to : end;
+        struct place place = { 0, 0 };
+        if (strcmp(name, "__metadata__") != 0 && !read_place(entry, &place))
+            return false;
+        *total = place.to > *total ? place.to : *total;
     }
-    return end;
+    return true;
 }
 
 static enum message_status read_data(struct message *message, json_t *header,
                                      message_source *source, void *user, size_t most_bytes,
                                      char reason[MESSAGE_TEXT])
 {
-    const uint64_t total = count_data(header);
+    uint64_t total;
+    if (!count_data(header, &total))
+        return give_reason(reason, MESSAGE_LOST,
+                           "data_offsets of a tensor are no two offsets in order");
     if (total > most_bytes)
         return give_reason(reason, MESSAGE_LOST,
                            "its header announces %llu bytes of tensors, expected at most %zu",

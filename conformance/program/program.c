@@ -31,6 +31,7 @@ void program_on_loss(void (*end)(const char *reason)) { end_process = end; }
 void program_set_case(const char *id)
 {
     snprintf(program.case_id, sizeof program.case_id, "%s", id);
+    files_begin_case();
 }
 
 /* ---- The connection ---- */
@@ -294,7 +295,7 @@ bool program_has_started(void)
 void program_stop(void)
 {
     if (program.ask == ask_connection && !connection_close(&program.connection))
-        lose("%s, after its input was closed", program.connection.reason);
+        lose("%s", program.connection.reason);
     program.ask = NULL;
 }
 

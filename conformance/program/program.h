@@ -28,12 +28,12 @@ void program_stop(void);
 
 /* ---- Files ---- */
 
-/* Return a backend that writes prompts and expected outputs to a folder, and one that reads answers from it. Every call
- * of the first is declined. */
+/* Return a backend that writes prompts and expected outputs to a folder, and one that reads answers from it. Calls of the
+ * first return the expected outputs. */
 const struct posenc_backend *program_write_prompts(const char *folder);
 const struct posenc_backend *program_read_answers(const char *folder);
-/* Sets the expected rows of each output of the next call, in f64 rounded to odd (oracle.h). */
-void program_set_expected(const double *const *rows);
+/* Sets the next call and its expected rows, in f64 rounded to odd (oracle.h). */
+void program_set_expected(const struct call *call, const double *const *rows);
 /* Returns the first file that could not be written, with the reason; or NULL. */
 const char *program_files_error(void);
 

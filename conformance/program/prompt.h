@@ -42,6 +42,9 @@ bool prompt_accept(const struct prompt *prompt, const struct message *answer,
 /* Makes the answer that has the outputs that are in the call's tensors. message_free() frees it. */
 bool prompt_answer(struct prompt *prompt, struct message *answer);
 
+/* Sets the metadata of a prompt that has its tensors: for prompt.c. `problem` is that of the line for people. */
+bool prompt_describe(struct prompt *prompt, const struct problem *problem, const char *case_id);
+
 /* Returns a parameter of a problem as JSON: a number, a text, a boolean or a list of these. NULL: not finite. */
 json_t *prompt_parameter(const struct field *field, const struct problem *problem);
 

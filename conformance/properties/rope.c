@@ -226,7 +226,7 @@ const struct property properties_rope[] = {
     { "pairings-agree", .compare_outputs = compare_pairings, .twin = "rope_half",
       .twin_edit = edit_pairing },
     { "partial-copies-tail", .check_output = check_partial, .edit = edit_tail },
-    { "scale", .check_problem = property_scale, .problems = "norms" },
+    { "scale", .check_problem = property_scale, .problems = "norms", .by_bits = true },
     { "one-weight", .twin = "", .problems = "norms", .edit = edit_stride,
       .twin_edit = edit_rank },
     { 0 },

@@ -312,7 +312,7 @@ const struct property properties_scores[] = {
     { "shaw", .expected = expected_shaw },
     { "transformer-xl", .expected = expected_transformer_xl },
     { "deberta", .expected = expected_deberta },
-    { "broken-line", .check_problem = property_broken_line },
+    { "broken-line", .check_problem = property_broken_line, .by_bits = true },
     { "distance", .check_output = check_by_distance, .problems = "relative-distance",
       .edit = edit_no_content },
     { "adjoint", .compare_outputs = compare_adjoint, .problems = "sums",

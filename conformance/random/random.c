@@ -314,7 +314,7 @@ void suite_random(struct suite_run *run, enum posenc_kernel kernel)
                                          .full = run->options->full,
                                          .with_16_bits = run->backend->f16_bf16 };
     struct random_suite r = { .run = run };
-    const size_t n_cases = run->options->is_program ? 2 : 3; /* the library rejects calls */
+    const size_t n_cases = run->options->program ? 2 : 3; /* the library rejects calls */
     for (size_t i = 0; i < n_cases; i++) {
         if (!tally_begin(&r.tally, run, kernel, POSENC_DTYPE_F32, "random", NULL, "%s",
                          cases[i].name))

@@ -2,10 +2,19 @@
  * learned table. */
 #include "shared.h"
 
+#include <math.h>
+
 /* A call that accumulates reads and writes the rows of its tokens. Others write all rows. */
 static int64_t out_moved(const struct problem *p)
 {
     return (p->accumulate ? 2 * signature_used_rows(p) : p->rows) * p->dim;
+}
+
+/* Returns the limit of sums in any order: the magnitudes bound their error. */
+static double rounded_limit(const struct problem *p)
+{
+    (void)p;
+    return 1.0;
 }
 
 const struct signature signature_learned_grad = {
@@ -16,6 +25,7 @@ const struct signature signature_learned_grad = {
                  POSITIONS(learned_grad) },
     .parameters = { PARAMETER(learned_grad, accumulate) },
     .channels = MEMBER(dim),
+    .rounded_limit = rounded_limit,
     .fields = FIELDS_TOKENS "values_dtype dim rows accumulate",
     .cuts = { DIM_CHANNEL }, /* tokens may share a row */
     .shares = { DIM_CHANNEL },
@@ -58,5 +68,21 @@ static bool create_learned_grad(struct oracle *oracle)
     return true;
 }
 
-const struct oracle_functions oracle_learned_grad = { .row = row_learned_grad,
-                                                      .create = create_learned_grad };
+/* Sets n times the sum of the magnitudes of a channel's n terms. */
+static void magnitudes_learned_grad(const struct oracle *oracle, int64_t r, double *magnitudes)
+{
+    const struct call *call = oracle->call;
+    const int64_t width = call->problem.dim;
+    double n = 0.0;
+    for (int64_t k = 0; k < width; k++)
+        magnitudes[k] =
+            call->problem.accumulate ? fabs((double)call->table[r * width + k]) : 0.0;
+    for (int64_t t = oracle->first_token[r]; t >= 0; t = oracle->next_token[t], n++)
+        for (int64_t k = 0; k < width; k++)
+            magnitudes[k] += fabs((double)call->x[t * width + k]);
+    for (int64_t k = 0; k < width; k++)
+        magnitudes[k] *= n;
+}
+
+const struct oracle_functions oracle_learned_grad = { row_learned_grad, create_learned_grad,
+                                                      magnitudes_learned_grad };

@@ -1,6 +1,8 @@
 /* relative_sum: attention weights summed by relative position, for Shaw's values (1803.02155). */
 #include "shared.h"
 
+#include <math.h>
+
 /* Counts the elements whose column is also that of the key before or after. Other elements are alone in their column,
  * and are copied without an addition. */
 static int64_t count_summed(const struct call *call)
@@ -19,6 +21,13 @@ static int64_t count_summed(const struct call *call)
     return p->batch * p->heads * n;
 }
 
+/* Returns the limit of sums in any order: the magnitudes bound their error. */
+static double rounded_limit(const struct problem *p)
+{
+    (void)p;
+    return 1.0;
+}
+
 const struct signature signature_relative_sum = {
     BLANK(relative_sum),
     .tensors = { COLUMNS_INDEX(relative_sum),
@@ -26,6 +35,7 @@ const struct signature signature_relative_sum = {
                    .dims = { DIM_BATCH, DIM_HEAD, DIM_QUERY, DIM_COLUMN } },
                  { X(relative_sum), .dims = { DIM_BATCH, DIM_HEAD, DIM_QUERY, DIM_KEY } } },
     .columns = signature_columns,
+    .rounded_limit = rounded_limit,
     .fields = FIELDS_SCORES "relative position_buckets max_distance scattered",
     .cuts = { DIM_QUERY, DIM_HEAD, DIM_BATCH },
     .shares = { DIM_HEAD, DIM_QUERY },
@@ -50,5 +60,18 @@ static void row_relative_sum(const struct oracle *oracle, int o, int64_t r, doub
     }
 }
 
-const struct oracle_functions oracle_relative_sum = { .row = row_relative_sum,
-                                                      .create = oracle_create_columns };
+/* Sets the number of keys times the sum of the magnitudes of a column's terms. */
+static void magnitudes_sum(const struct oracle *oracle, int64_t r, double *magnitudes)
+{
+    const struct call *call = oracle->call;
+    const struct problem *problem = &call->problem;
+    const int64_t query = oracle_row_query(problem, r), keys = problem->keys;
+    for (int64_t c = 0; c < call->outputs[0].width; c++)
+        magnitudes[c] = 0.0;
+    for (int64_t j = 0; j < keys; j++)
+        magnitudes[oracle->columns[query - j + keys - 1]] +=
+            (double)keys * fabs((double)call->x[r * keys + j]);
+}
+
+const struct oracle_functions oracle_relative_sum = { row_relative_sum, oracle_create_columns,
+                                                      magnitudes_sum };

@@ -78,8 +78,9 @@ static void row_rope(const struct oracle *oracle, int o, int64_t r, double *want
 }
 
 /* Sets the magnitude of each rotated channel to its larger product. */
-static void magnitudes_rope(const struct call *call, int64_t r, double *magnitudes)
+static void magnitudes_rope(const struct oracle *oracle, int64_t r, double *magnitudes)
 {
+    const struct call *call = oracle->call;
     for (int64_t i = 0; i < call->problem.rotary_dim / 2; i++) {
         const struct pair at = pair_of(call, r, i);
         magnitudes[at.a] = fmax(fabs(at.x0 * at.c), fabs(at.x1 * at.s));

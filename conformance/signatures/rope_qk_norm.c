@@ -185,8 +185,9 @@ static double larger_magnitude(double a, double b, double weight_a, double weigh
     return larger > 0.0 && larger < least ? least : larger;
 }
 
-static void magnitudes_norm(const struct call *call, int64_t r, double *magnitudes)
+static void magnitudes_norm(const struct oracle *oracle, int64_t r, double *magnitudes)
 {
+    const struct call *call = oracle->call;
     const struct problem *p = &call->problem;
     const int64_t half = p->rotary_dim / 2, from = p->rotary_offset;
     const int64_t row = oracle_row_position(p, r, p->heads) * half;

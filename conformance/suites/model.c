@@ -30,23 +30,36 @@ void suite_problem(struct suite_run *run, enum posenc_kernel kernel)
     const struct problem *p = run->options->only;
     if (!p || p->kernel != kernel)
         return;
-    if (!run->options->is_program)
+    if (!run->options->program)
         side_effects_sweep(run, p); /* first, because first calls may write static memory */
     check_accuracy(run, p, "problem");
-    if (!run->options->is_program)
+    if (!run->options->program)
         memory_sweep(run, p);
 }
 
-/* Checks problem number i of options->problem. */
+/* Writes the name of problem number i of options->problem. */
+static void print_name(const struct problem *p, size_t i, char name[64])
+{
+    if (kernel_on_scores(p->kernel))
+        snprintf(name, 64, "model%zu-q%" PRId64 "-k%" PRId64 "-d%" PRId64, i, p->queries,
+                 p->keys, p->heads);
+    else
+        snprintf(name, 64, "model%zu-b%" PRId64 "-t%" PRId64 "-d%" PRId64, i, p->batch,
+                 p->tokens, kernel_has_freqs(p->kernel) ? p->freqs.dim : p->dim);
+}
+
+void suite_model_id(const struct problem *p, size_t i, char id[96])
+{
+    char name[64];
+    print_name(p, i, name);
+    snprintf(id, 96, "%s/%s/%s/%s", posenc_kernel_name(p->kernel), dtype_names[p->dtype],
+             numerics_name(p), name);
+}
+
 static void check_model_call(struct suite_run *run, const struct problem *p, size_t i)
 {
-    char name[96];
-    if (kernel_on_scores(p->kernel))
-        snprintf(name, sizeof name, "model%zu-q%" PRId64 "-k%" PRId64 "-d%" PRId64, i,
-                 p->queries, p->keys, p->heads);
-    else
-        snprintf(name, sizeof name, "model%zu-b%" PRId64 "-t%" PRId64 "-d%" PRId64, i, p->batch,
-                 p->tokens, kernel_has_freqs(p->kernel) ? p->freqs.dim : p->dim);
+    char name[64];
+    print_name(p, i, name);
     check_accuracy(run, p, name);
 }
 

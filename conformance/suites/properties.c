@@ -51,14 +51,14 @@ static bool is_applied(const struct property *property, enum posenc_kernel kerne
     return has && (!property->needed_field || kernel_has_field(kernel, property->needed_field));
 }
 
-/* Returns true for a property that compares the bits of two calls, or of parts of a call. */
+/* Returns true for a property that compares bits: with those of another call, of parts of a call, or by hand. */
 static bool compares_bits(const struct property *property)
 {
     static const struct property *const lists[] = { properties_call, properties_cut,
                                                     properties_storage };
     const bool has_function = property->check_problem || property->check_output ||
                               property->compare_outputs || property->expected;
-    bool compares = !has_function;
+    bool compares = !has_function || property->expected || property->by_bits;
     for (size_t f = 0; f < sizeof lists / sizeof *lists; f++)
         for (const struct property *other = lists[f]; other->name; other++)
             compares = compares || other == property;
@@ -72,7 +72,7 @@ static void check_property(struct suite_run *run, enum posenc_kernel kernel,
     const bool full = run->options->full;
     bool has = false;
     if (!is_applied(property, kernel) || (property->full_only && !full) ||
-        (run->options->is_program && compares_bits(property)) ||
+        (run->options->program && compares_bits(property)) ||
         !tally_begin(&t, run, kernel, property->dtype, "properties", NULL, "%s",
                      property->name))
         return;

@@ -30,6 +30,9 @@ suite_function suite_side_effects;
 /* Checks options->only: its values, its memory, its side effects. */
 suite_function suite_problem;
 
+/* Writes the id of the case for problem number i of options->problem. */
+void suite_model_id(const struct problem *problem, size_t i, char id[96]);
+
 /* Parts of suite_memory. */
 suite_function check_lanes, check_sizes, check_subnormals;
 /* Part of suite_side_effects. */
