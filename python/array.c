@@ -266,23 +266,6 @@ bool array_tensor(const struct array *array, const char *name, struct posenc_ten
     return true;
 }
 
-bool array_open_rows(PyObject *object, const char *name, enum element element, bool writable,
-                     struct array *array)
-{
-    if (!array_open(object, name, writable, array))
-        return false;
-    if (array->element != element)
-        return raise_text(POSENC_ERR_DTYPE, name, "dtype of %s is %s, expected %s", name,
-                          element_names[array->element], element_names[element]);
-    if (array->rank != 1 && array->rank != 2)
-        return raise_text(POSENC_ERR_SHAPE, name, "rank of %s is %d, expected 1 or 2", name,
-                          array->rank);
-    if (array->shape[array->rank - 1] > 1 && array->stride[array->rank - 1] != 1)
-        return raise_text(POSENC_ERR_STRIDE, name, "last dimension of %s is not contiguous",
-                          name);
-    return true;
-}
-
 /* ---- Positions ---- */
 
 /* Reads range(first, last). */
@@ -358,4 +341,94 @@ bool positions_open(PyObject *object, int32_t n_axes, int64_t batch, int64_t tok
                                                       : POSENC_POSITIONS_F32;
     positions->data = array->data;
     return set_strides(array, n_axes, batch, tokens, positions);
+}
+
+/* ---- Arrays that are pointers in C ---- */
+
+/* Rejects a shape; 0 rows: one dimension is expected. */
+static bool reject_shape(const char *name, const struct array *array, int64_t rows,
+                         int64_t columns)
+{
+    char got[64], expected[64];
+    const long long *shape = (const long long *)array->shape;
+    if (array->rank == 1)
+        PyOS_snprintf(got, sizeof got, "[%lld]", shape[0]);
+    else
+        PyOS_snprintf(got, sizeof got, "[%lld, %lld]", shape[0], shape[1]);
+    if (rows == 0)
+        PyOS_snprintf(expected, sizeof expected, "[%lld]", (long long)columns);
+    else
+        PyOS_snprintf(expected, sizeof expected, "[%lld, %lld]", (long long)rows,
+                      (long long)columns);
+    return raise_text(POSENC_ERR_SHAPE, name, "shape of %s is %s, expected %s", name, got,
+                      expected);
+}
+
+/* Opens an array of these elements with one or two dimensions, the last one contiguous. */
+static bool open_rows(PyObject *object, const char *name, enum element element,
+                      struct array *array)
+{
+    if (!array_open(object, name, false, array))
+        return false;
+    if (array->element != element)
+        return raise_text(POSENC_ERR_DTYPE, name, "dtype of %s is %s, expected %s", name,
+                          element_names[array->element], element_names[element]);
+    if (array->rank != 1 && array->rank != 2)
+        return raise_text(POSENC_ERR_SHAPE, name, "rank of %s is %d, expected 1 or 2", name,
+                          array->rank);
+    if (array->shape[array->rank - 1] > 1 && array->stride[array->rank - 1] != 1)
+        return raise_text(POSENC_ERR_STRIDE, name, "last dimension of %s is not contiguous",
+                          name);
+    return true;
+}
+
+bool slopes_open(PyObject *object, int64_t batch, int64_t heads, struct posenc_alibi_args *args,
+                 struct array *array)
+{
+    if (!open_rows(object, "slopes", ELEMENT_F32, array))
+        return false;
+    const bool batched = array->rank == 2;
+    if (array->shape[batched] != heads ||
+        (batched && array->shape[0] != batch && array->shape[0] != 1))
+        return reject_shape("slopes", array, batched ? batch : 0, heads);
+    args->slopes = array->data;
+    if (batched && array->shape[0] > 1)
+        args->slopes_stride_batch = array->stride[0];
+    return true;
+}
+
+bool index_open(PyObject *object, bool window, int64_t queries, int64_t keys,
+                const int32_t **index, struct array *array)
+{
+    if (!open_rows(object, "index", ELEMENT_I32, array))
+        return false;
+    *index = array->data;
+    if (queries == 0 || keys == 0) /* nothing is read */
+        return true;
+    const int64_t rows = window ? queries : 0, columns = window ? keys : queries + keys - 1;
+    if (array->rank != 1 + window || array->shape[window] != columns ||
+        (window && array->shape[0] != rows))
+        return reject_shape("index", array, rows, columns);
+    if (window && rows > 1 && array->stride[0] != columns)
+        return raise_text(POSENC_ERR_STRIDE, "index", "index is not contiguous");
+    return true;
+}
+
+bool buckets_open(PyObject *object, struct posenc_t5_buckets *buckets, struct array *array)
+{
+    PyObject *n = PyObject_GetAttrString(object, "num_buckets");
+    PyObject *both = n ? PyObject_GetAttrString(object, "bidirectional") : NULL;
+    PyObject *thresholds = both ? PyObject_GetAttrString(object, "thresholds") : NULL;
+    const int truth = thresholds ? PyObject_IsTrue(both) : -1;
+    bool opened = truth >= 0 && integer_of(n, &buckets->num_buckets) &&
+                  open_rows(thresholds, "thresholds", ELEMENT_I32, array);
+    buckets->bidirectional = truth == 1;
+    const int64_t expected = buckets->num_buckets / (1 + buckets->bidirectional);
+    if (opened && (array->rank != 1 || array->shape[0] != expected))
+        opened = reject_shape("thresholds", array, 0, expected);
+    buckets->thresholds = opened ? array->data : NULL;
+    Py_XDECREF(n);
+    Py_XDECREF(both);
+    Py_XDECREF(thresholds);
+    return opened;
 }

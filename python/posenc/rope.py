@@ -73,7 +73,7 @@ class Rope:
         """Returns q and k, rotated; q alone if k is None.
 
         q, k       [tokens, heads, head_dim] or [batch, tokens, heads, head_dim], with any strides. Heads may differ.
-        positions  of token 0 (the others follow); or an array [tokens], [batch, tokens], or [axes, ...] with several axes
+        positions  of token 0 (the others follow); or an array [tokens], [batch, tokens], or [axes, ...] of several axes
         inplace    rotate the arrays themselves, and return them
 
         Raises posenc.Error. The arrays are then unchanged.
