@@ -194,11 +194,8 @@ static bool open_buffer(PyObject *object, const char *name, bool writable, struc
     if (!writable)
         return false;
     PyErr_Clear();
-    struct array read_only = { 0 };
-    if (!open_buffer(object, name, false, &read_only))
-        return false;
-    array_close(&read_only);
-    return raise_text(POSENC_ERR_ARGUMENT, name, "%s is read-only", name);
+    return raise_text(POSENC_ERR_ARGUMENT, name,
+                      "%s is read-only, or its elements are no numbers", name);
 }
 
 /* ---- Any array ---- */
@@ -210,9 +207,8 @@ bool array_open(PyObject *object, const char *name, bool writable, struct array 
     if (PyObject_CheckBuffer(object)) {
         if (open_buffer(object, name, writable, array))
             return true;
-        /* A buffer of JAX has no format for bfloat16. */
-        if (!PyErr_ExceptionMatches(PyExc_BufferError) &&
-            !PyErr_ExceptionMatches(PyExc_NotImplementedError))
+        /* A buffer of JAX has no format for bfloat16. It is read-only, which its DLPack does not state. */
+        if (writable || !PyErr_ExceptionMatches(PyExc_BufferError))
             return false;
     }
     PyObject *type, *value, *trace;

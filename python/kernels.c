@@ -327,12 +327,20 @@ static bool read_array(struct call *call, const struct parameter *parameter, PyO
                       member_of(call, parameter), next_array(call));
 }
 
-static bool read_all(struct call *call)
+/* Reads the outputs, or everything else that does not depend on their shape. */
+static bool read_values(struct call *call, bool outputs)
 {
     const struct function *function = call->function;
     for (int i = 0; i < function->n; i++)
-        if (call->values[i] && !read_value(call, function->parameters[i], call->values[i]))
+        if (call->values[i] && (function->parameters[i]->kind == OUT) == outputs &&
+            !read_value(call, function->parameters[i], call->values[i]))
             return false;
+    return true;
+}
+
+static bool read_arrays(struct call *call)
+{
+    const struct function *function = call->function;
     for (int i = 0; i < function->n; i++) {
         const enum kind kind = function->parameters[i]->kind;
         if (kind >= BUCKETS && kind <= POSITIONS && call->values[i] &&
@@ -382,7 +390,8 @@ static PyObject *call_function(const struct function *function, PyObject *const 
     struct posenc_error error;
     PyObject *result = NULL;
     posenc_args_defaults(function->kernel, &call.args, function->args_size);
-    if (bind(&call, given, n, keywords) && complete_outputs(&call) && read_all(&call)) {
+    if (bind(&call, given, n, keywords) && read_values(&call, false) &&
+        complete_outputs(&call) && read_values(&call, true) && read_arrays(&call)) {
         const enum posenc_status status = run(&call, &error);
         result = status ? raise_error(status, &error) : result_of(&call);
     }
