@@ -31,6 +31,15 @@ struct dlpack_versioned {
     struct dlpack_tensor tensor;
 };
 
+/* Functions that a type offers since DLPack 1.3, so that nothing is allocated. */
+struct dlpack_exchange {
+    uint32_t major, minor;
+    const struct dlpack_exchange *older;
+    void (*others[3])(void);
+    int (*tensor_of)(void *object,
+                     struct dlpack_tensor *tensor); /* valid as long as the object */
+};
+
 static enum element dlpack_element(const struct dlpack_tensor *t)
 {
     if (t->lanes != 1)
@@ -84,6 +93,17 @@ static PyObject *call_dlpack(PyObject *method)
     return capsule;
 }
 
+static bool open_tensor(const struct dlpack_tensor *tensor, const char *name,
+                        struct array *array)
+{
+    if (tensor->device != DLPACK_CPU)
+        return raise_text(POSENC_ERR_ARGUMENT, name,
+                          "%s is on a device of DLPack type %d, expected memory of the CPU",
+                          name, tensor->device);
+    copy_dlpack(tensor, array);
+    return true;
+}
+
 /* Opens a capsule. The capsule is never consumed: its destructor ends the loan. */
 static bool open_capsule(PyObject *capsule, const char *name, bool writable,
                          struct array *array)
@@ -104,12 +124,58 @@ static bool open_capsule(PyObject *capsule, const char *name, bool writable,
         if (!tensor)
             return false;
     }
-    if (tensor->device != DLPACK_CPU)
+    return open_tensor(tensor, name, array);
+}
+
+static bool open_dlpack(PyObject *method, const char *name, bool writable, struct array *array)
+{
+    PyObject *capsule = call_dlpack(method);
+    if (capsule && open_capsule(capsule, name, writable, array))
+        return true;
+    array->capsule = NULL;
+    Py_XDECREF(capsule);
+    return false;
+}
+
+/* Returns the functions of a type, of which the last one is remembered; NULL if it has none. */
+static const struct dlpack_exchange *exchange_of(PyTypeObject *type)
+{
+    static PyTypeObject *last;
+    static const struct dlpack_exchange *found;
+    if (type == last)
+        return found;
+    PyObject *capsule = PyObject_GetAttrString((PyObject *)type, "__dlpack_c_exchange_api__");
+    const struct dlpack_exchange *exchange =
+        capsule ? PyCapsule_GetPointer(capsule, "dlpack_exchange_api") : NULL;
+    while (exchange && exchange->major > 1)
+        exchange = exchange->older;
+    PyErr_Clear();
+    Py_XDECREF(capsule); /* the table lives as long as the type */
+    if (exchange) {
+        Py_XDECREF((PyObject *)last);
+        last = (PyTypeObject *)Py_NewRef((PyObject *)type);
+        found = exchange;
+    }
+    return exchange;
+}
+
+/* Opens a tensor of PyTorch. Unlike __dlpack__(), its function gives those that need gradients as well. */
+static bool open_exchanged(const struct dlpack_exchange *exchange, PyObject *object,
+                           const char *name, struct array *array)
+{
+    static PyObject *attribute;
+    struct dlpack_tensor tensor;
+    if (!attribute && !(attribute = PyUnicode_InternFromString("requires_grad")))
+        return false;
+    PyObject *value = PyObject_GetAttr(object, attribute);
+    if (!value)
+        PyErr_Clear();
+    const bool needed = value && PyObject_IsTrue(value) == 1;
+    Py_XDECREF(value);
+    if (needed)
         return raise_text(POSENC_ERR_ARGUMENT, name,
-                          "%s is on a device of DLPack type %d, expected memory of the CPU",
-                          name, tensor->device);
-    copy_dlpack(tensor, array);
-    return true;
+                          "%s requires gradients, expected %s.detach()", name, name);
+    return exchange->tensor_of(object, &tensor) == 0 && open_tensor(&tensor, name, array);
 }
 
 /* ---- Buffers ---- */
@@ -210,30 +276,21 @@ bool array_open(PyObject *object, const char *name, bool writable, struct array 
         /* A buffer of JAX has no format for bfloat16. It is read-only, which its DLPack does not state. */
         if (writable || !PyErr_ExceptionMatches(PyExc_BufferError))
             return false;
+        PyErr_Clear();
     }
-    PyObject *type, *value, *trace;
-    PyErr_Fetch(&type, &value, &trace);
+    const struct dlpack_exchange *exchange = exchange_of(Py_TYPE(object));
+    if (exchange)
+        return open_exchanged(exchange, object, name, array);
     PyObject *method = PyObject_GetAttrString(object, "__dlpack__");
+    const bool opened = method && open_dlpack(method, name, writable, array);
     if (!method) {
         PyErr_Clear();
-        PyErr_Restore(type, value, trace);
-        if (!type)
-            PyErr_Format(PyExc_TypeError,
-                         "%s: expected an array with the buffer protocol or DLPack, got %R",
-                         name, Py_TYPE(object));
-        return false;
+        PyErr_Format(PyExc_TypeError,
+                     "%s: expected an array with the buffer protocol or DLPack, got %R", name,
+                     Py_TYPE(object));
     }
-    Py_XDECREF(type);
-    Py_XDECREF(value);
-    Py_XDECREF(trace);
-    PyObject *capsule = call_dlpack(method);
-    Py_DECREF(method);
-    if (!capsule || !open_capsule(capsule, name, writable, array)) {
-        array->capsule = NULL;
-        Py_XDECREF(capsule);
-        return false;
-    }
-    return true;
+    Py_XDECREF(method);
+    return opened;
 }
 
 void array_close(struct array *array)

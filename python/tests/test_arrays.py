@@ -184,20 +184,43 @@ def test_buffers_without_numpy() -> None:
 
 def test_torch_tensors_that_need_gradients() -> None:
     torch = pytest.importorskip("torch")
-    with pytest.raises(BufferError, match="detach"):
+    with pytest.raises(posenc.Error, match=r"x requires gradients, expected x.detach\(\)"):
         posenc.rope_half(torch.ones(T, H, D, requires_grad=True), COS, SIN)
 
 
+class Lender:
+    """Offers an array by __dlpack__() alone, in the form of a release of DLPack."""
+
+    def __init__(self, array: Any, **words: Any) -> None:
+        self.array, self.words = array, words
+
+    def __dlpack__(self, **words: Any) -> Any:
+        if "max_version" in words and not self.words:
+            raise TypeError("an older release")
+        return self.array.__dlpack__(**self.words)
+
+
+@pytest.mark.parametrize("words", [{}, {"max_version": (1, 0)}])
+def test_capsules(words: Any) -> None:
+    """Strides, an offset and flags of both forms of capsules; NumPy flags arrays that are read-only."""
+    if words and np.lib.NumpyVersion(np.__version__) < "2.1.0":
+        pytest.skip("this NumPy has the older form alone")
+    wide = np.zeros((T, 3 * H, D), "f4")
+    x = wide[:, H : 2 * H]
+    x[...] = heads()
+    out = np.zeros((T, D, H, 1), "f4")[..., 0].transpose(0, 2, 1).copy()
+    lent = Lender(out, **words)
+    assert posenc.rope_half(Lender(x, **words), COS, SIN, out=lent) is lent
+    assert (out == posenc.rope_half(heads(), COS, SIN)).all()
+    if words:
+        with pytest.raises(posenc.Error, match="out is read-only"):
+            posenc.rope_half(x, COS, SIN, out=Lender(read_only(out), **words))
+
+
 def test_devices() -> None:
-    class Elsewhere:
-        """Offers a capsule that no kernel may read."""
-
-        def __dlpack__(self, **_: Any) -> Any:
-            torch = pytest.importorskip("torch")
-            return torch.ones(T, H, D, device="meta").__dlpack__()
-
-    with pytest.raises(Exception):
-        posenc.rope_half(Elsewhere(), COS, SIN)
+    torch = pytest.importorskip("torch")
+    with pytest.raises((posenc.Error, BufferError, RuntimeError, NotImplementedError)):
+        posenc.rope_half(torch.ones(T, H, D, device="meta"), COS, SIN)
 
 
 # ---- memory ----
