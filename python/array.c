@@ -31,6 +31,15 @@ struct dlpack_versioned {
     struct dlpack_tensor tensor;
 };
 
+/* Functions that a type offers since DLPack 1.3, so that nothing is allocated. */
+struct dlpack_exchange {
+    uint32_t major, minor;
+    const struct dlpack_exchange *older;
+    void (*others[3])(void);
+    int (*tensor_of)(void *object,
+                     struct dlpack_tensor *tensor); /* valid as long as the object */
+};
+
 static enum element dlpack_element(const struct dlpack_tensor *t)
 {
     if (t->lanes != 1)
@@ -84,6 +93,17 @@ static PyObject *call_dlpack(PyObject *method)
     return capsule;
 }
 
+static bool open_tensor(const struct dlpack_tensor *tensor, const char *name,
+                        struct array *array)
+{
+    if (tensor->device != DLPACK_CPU)
+        return raise_text(POSENC_ERR_ARGUMENT, name,
+                          "%s is on a device of DLPack type %d, expected memory of the CPU",
+                          name, tensor->device);
+    copy_dlpack(tensor, array);
+    return true;
+}
+
 /* Opens a capsule. The capsule is never consumed: its destructor ends the loan. */
 static bool open_capsule(PyObject *capsule, const char *name, bool writable,
                          struct array *array)
@@ -104,12 +124,58 @@ static bool open_capsule(PyObject *capsule, const char *name, bool writable,
         if (!tensor)
             return false;
     }
-    if (tensor->device != DLPACK_CPU)
+    return open_tensor(tensor, name, array);
+}
+
+static bool open_dlpack(PyObject *method, const char *name, bool writable, struct array *array)
+{
+    PyObject *capsule = call_dlpack(method);
+    if (capsule && open_capsule(capsule, name, writable, array))
+        return true;
+    array->capsule = NULL;
+    Py_XDECREF(capsule);
+    return false;
+}
+
+/* Returns the functions of a type, of which the last one is remembered; NULL if it has none. */
+static const struct dlpack_exchange *exchange_of(PyTypeObject *type)
+{
+    static PyTypeObject *last;
+    static const struct dlpack_exchange *found;
+    if (type == last)
+        return found;
+    PyObject *capsule = PyObject_GetAttrString((PyObject *)type, "__dlpack_c_exchange_api__");
+    const struct dlpack_exchange *exchange =
+        capsule ? PyCapsule_GetPointer(capsule, "dlpack_exchange_api") : NULL;
+    while (exchange && exchange->major > 1)
+        exchange = exchange->older;
+    PyErr_Clear();
+    Py_XDECREF(capsule); /* the table lives as long as the type */
+    if (exchange) {
+        Py_XDECREF((PyObject *)last);
+        last = (PyTypeObject *)Py_NewRef((PyObject *)type);
+        found = exchange;
+    }
+    return exchange;
+}
+
+/* Opens a tensor of PyTorch. Unlike __dlpack__(), its function gives those that need gradients as well. */
+static bool open_exchanged(const struct dlpack_exchange *exchange, PyObject *object,
+                           const char *name, struct array *array)
+{
+    static PyObject *attribute;
+    struct dlpack_tensor tensor;
+    if (!attribute && !(attribute = PyUnicode_InternFromString("requires_grad")))
+        return false;
+    PyObject *value = PyObject_GetAttr(object, attribute);
+    if (!value)
+        PyErr_Clear();
+    const bool needed = value && PyObject_IsTrue(value) == 1;
+    Py_XDECREF(value);
+    if (needed)
         return raise_text(POSENC_ERR_ARGUMENT, name,
-                          "%s is on a device of DLPack type %d, expected memory of the CPU",
-                          name, tensor->device);
-    copy_dlpack(tensor, array);
-    return true;
+                          "%s requires gradients, expected %s.detach()", name, name);
+    return exchange->tensor_of(object, &tensor) == 0 && open_tensor(&tensor, name, array);
 }
 
 /* ---- Buffers ---- */
@@ -194,11 +260,8 @@ static bool open_buffer(PyObject *object, const char *name, bool writable, struc
     if (!writable)
         return false;
     PyErr_Clear();
-    struct array read_only = { 0 };
-    if (!open_buffer(object, name, false, &read_only))
-        return false;
-    array_close(&read_only);
-    return raise_text(POSENC_ERR_ARGUMENT, name, "%s is read-only", name);
+    return raise_text(POSENC_ERR_ARGUMENT, name,
+                      "%s is read-only, or its elements are no numbers", name);
 }
 
 /* ---- Any array ---- */
@@ -210,34 +273,24 @@ bool array_open(PyObject *object, const char *name, bool writable, struct array 
     if (PyObject_CheckBuffer(object)) {
         if (open_buffer(object, name, writable, array))
             return true;
-        /* A buffer of JAX has no format for bfloat16. */
-        if (!PyErr_ExceptionMatches(PyExc_BufferError) &&
-            !PyErr_ExceptionMatches(PyExc_NotImplementedError))
+        /* A buffer of JAX has no format for bfloat16. It is read-only, which its DLPack does not state. */
+        if (writable || !PyErr_ExceptionMatches(PyExc_BufferError))
             return false;
+        PyErr_Clear();
     }
-    PyObject *type, *value, *trace;
-    PyErr_Fetch(&type, &value, &trace);
+    const struct dlpack_exchange *exchange = exchange_of(Py_TYPE(object));
+    if (exchange)
+        return open_exchanged(exchange, object, name, array);
     PyObject *method = PyObject_GetAttrString(object, "__dlpack__");
+    const bool opened = method && open_dlpack(method, name, writable, array);
     if (!method) {
         PyErr_Clear();
-        PyErr_Restore(type, value, trace);
-        if (!type)
-            PyErr_Format(PyExc_TypeError,
-                         "%s: expected an array with the buffer protocol or DLPack, got %R",
-                         name, Py_TYPE(object));
-        return false;
+        PyErr_Format(PyExc_TypeError,
+                     "%s: expected an array with the buffer protocol or DLPack, got %R", name,
+                     Py_TYPE(object));
     }
-    Py_XDECREF(type);
-    Py_XDECREF(value);
-    Py_XDECREF(trace);
-    PyObject *capsule = call_dlpack(method);
-    Py_DECREF(method);
-    if (!capsule || !open_capsule(capsule, name, writable, array)) {
-        array->capsule = NULL;
-        Py_XDECREF(capsule);
-        return false;
-    }
-    return true;
+    Py_XDECREF(method);
+    return opened;
 }
 
 void array_close(struct array *array)
@@ -263,23 +316,6 @@ bool array_tensor(const struct array *array, const char *name, struct posenc_ten
     tensor->rank = array->rank;
     memcpy(tensor->shape, array->shape, sizeof tensor->shape);
     memcpy(tensor->stride, array->stride, sizeof tensor->stride);
-    return true;
-}
-
-bool array_open_rows(PyObject *object, const char *name, enum element element, bool writable,
-                     struct array *array)
-{
-    if (!array_open(object, name, writable, array))
-        return false;
-    if (array->element != element)
-        return raise_text(POSENC_ERR_DTYPE, name, "dtype of %s is %s, expected %s", name,
-                          element_names[array->element], element_names[element]);
-    if (array->rank != 1 && array->rank != 2)
-        return raise_text(POSENC_ERR_SHAPE, name, "rank of %s is %d, expected 1 or 2", name,
-                          array->rank);
-    if (array->shape[array->rank - 1] > 1 && array->stride[array->rank - 1] != 1)
-        return raise_text(POSENC_ERR_STRIDE, name, "last dimension of %s is not contiguous",
-                          name);
     return true;
 }
 
@@ -358,4 +394,94 @@ bool positions_open(PyObject *object, int32_t n_axes, int64_t batch, int64_t tok
                                                       : POSENC_POSITIONS_F32;
     positions->data = array->data;
     return set_strides(array, n_axes, batch, tokens, positions);
+}
+
+/* ---- Arrays that are pointers in C ---- */
+
+/* Rejects a shape; 0 rows: one dimension is expected. */
+static bool reject_shape(const char *name, const struct array *array, int64_t rows,
+                         int64_t columns)
+{
+    char got[64], expected[64];
+    const long long *shape = (const long long *)array->shape;
+    if (array->rank == 1)
+        PyOS_snprintf(got, sizeof got, "[%lld]", shape[0]);
+    else
+        PyOS_snprintf(got, sizeof got, "[%lld, %lld]", shape[0], shape[1]);
+    if (rows == 0)
+        PyOS_snprintf(expected, sizeof expected, "[%lld]", (long long)columns);
+    else
+        PyOS_snprintf(expected, sizeof expected, "[%lld, %lld]", (long long)rows,
+                      (long long)columns);
+    return raise_text(POSENC_ERR_SHAPE, name, "shape of %s is %s, expected %s", name, got,
+                      expected);
+}
+
+/* Opens an array of these elements with one or two dimensions, the last one contiguous. */
+static bool open_rows(PyObject *object, const char *name, enum element element,
+                      struct array *array)
+{
+    if (!array_open(object, name, false, array))
+        return false;
+    if (array->element != element)
+        return raise_text(POSENC_ERR_DTYPE, name, "dtype of %s is %s, expected %s", name,
+                          element_names[array->element], element_names[element]);
+    if (array->rank != 1 && array->rank != 2)
+        return raise_text(POSENC_ERR_SHAPE, name, "rank of %s is %d, expected 1 or 2", name,
+                          array->rank);
+    if (array->shape[array->rank - 1] > 1 && array->stride[array->rank - 1] != 1)
+        return raise_text(POSENC_ERR_STRIDE, name, "last dimension of %s is not contiguous",
+                          name);
+    return true;
+}
+
+bool slopes_open(PyObject *object, int64_t batch, int64_t heads, struct posenc_alibi_args *args,
+                 struct array *array)
+{
+    if (!open_rows(object, "slopes", ELEMENT_F32, array))
+        return false;
+    const bool batched = array->rank == 2;
+    if (array->shape[batched] != heads ||
+        (batched && array->shape[0] != batch && array->shape[0] != 1))
+        return reject_shape("slopes", array, batched ? batch : 0, heads);
+    args->slopes = array->data;
+    if (batched && array->shape[0] > 1)
+        args->slopes_stride_batch = array->stride[0];
+    return true;
+}
+
+bool index_open(PyObject *object, bool window, int64_t queries, int64_t keys,
+                const int32_t **index, struct array *array)
+{
+    if (!open_rows(object, "index", ELEMENT_I32, array))
+        return false;
+    *index = array->data;
+    if (queries == 0 || keys == 0) /* nothing is read */
+        return true;
+    const int64_t rows = window ? queries : 0, columns = window ? keys : queries + keys - 1;
+    if (array->rank != 1 + window || array->shape[window] != columns ||
+        (window && array->shape[0] != rows))
+        return reject_shape("index", array, rows, columns);
+    if (window && rows > 1 && array->stride[0] != columns)
+        return raise_text(POSENC_ERR_STRIDE, "index", "index is not contiguous");
+    return true;
+}
+
+bool buckets_open(PyObject *object, struct posenc_t5_buckets *buckets, struct array *array)
+{
+    PyObject *n = PyObject_GetAttrString(object, "num_buckets");
+    PyObject *both = n ? PyObject_GetAttrString(object, "bidirectional") : NULL;
+    PyObject *thresholds = both ? PyObject_GetAttrString(object, "thresholds") : NULL;
+    const int truth = thresholds ? PyObject_IsTrue(both) : -1;
+    bool opened = truth >= 0 && integer_of(n, &buckets->num_buckets) &&
+                  open_rows(thresholds, "thresholds", ELEMENT_I32, array);
+    buckets->bidirectional = truth == 1;
+    const int64_t expected = buckets->num_buckets / (1 + buckets->bidirectional);
+    if (opened && (array->rank != 1 || array->shape[0] != expected))
+        opened = reject_shape("thresholds", array, 0, expected);
+    buckets->thresholds = opened ? array->data : NULL;
+    Py_XDECREF(n);
+    Py_XDECREF(both);
+    Py_XDECREF(thresholds);
+    return opened;
 }

@@ -151,6 +151,7 @@ static struct PyModuleDef definition = {
     .m_doc = "The library posenc, called without copies of arrays."
 };
 
+PyMODINIT_FUNC PyInit__core(void);
 PyMODINIT_FUNC PyInit__core(void)
 {
     PyObject *module = PyModule_Create(&definition);

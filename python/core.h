@@ -46,16 +46,19 @@ struct array {
 bool array_open(PyObject *object, const char *name, bool writable, struct array *array);
 void array_close(struct array *array);
 
-/* Opens an array of these elements with one or two dimensions, the last one contiguous. */
-bool array_open_rows(PyObject *object, const char *name, enum element element, bool writable,
-                     struct array *array);
-
 /* Writes the tensor of an array. Raises an error if the kernels lack its element type. */
 bool array_tensor(const struct array *array, const char *name, struct posenc_tensor *tensor);
 
 /* Reads positions: None, an integer, a range, or an array, which `array` keeps open. */
 bool positions_open(PyObject *object, int32_t n_axes, int64_t batch, int64_t tokens,
                     struct posenc_positions *positions, struct array *array);
+
+/* Read arguments that are pointers in C, and check the shapes, which the library cannot know. */
+bool slopes_open(PyObject *object, int64_t batch, int64_t heads, struct posenc_alibi_args *args,
+                 struct array *array);
+bool index_open(PyObject *object, bool window, int64_t queries, int64_t keys,
+                const int32_t **index, struct array *array);
+bool buckets_open(PyObject *object, struct posenc_t5_buckets *buckets, struct array *array);
 
 /* ---- Values (core.c) ---- */
 

@@ -7,7 +7,7 @@ import json
 import re
 import sys
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Tuple
+from typing import Dict, List, NamedTuple
 
 LINE = 100
 TOKENS = "the position of token 0, which the others follow (None: 0); a range; or an array, int32 or int64"
@@ -124,7 +124,9 @@ def members(headers: str, signature: str) -> Dict[str, str]:
 
 def comment_of(headers: str, kernel: str) -> str:
     """Returns the comment of a function, which it may share with the one after it."""
-    before = headers[: re.search(rf"\bposenc_{kernel}\(\s*const struct posenc_backend", headers).start()]  # type: ignore
+    declared = re.search(rf"\bposenc_{kernel}\(\s*const struct posenc_backend", headers)
+    assert declared, kernel
+    before = headers[: declared.start()]
     return before[before.rindex("/**") + 3 :].partition("*/")[0]
 
 
@@ -152,8 +154,8 @@ def describe(kernel: Kernel, parameter: Parameter, comments: Dict[str, str]) -> 
     takes_freqs = "freqs" in comments
     fixed = {
         "FREQS": "posenc.Frequencies", "BUCKETS": "of posenc.t5_buckets()",
-        "SIZE": "size of the result, if out is not given", "BACKEND": "a name of posenc.backends(); None: the selected one",
-        "LAYOUT": "'interleaved', 'sin_cos' or 'cos_sin'",
+        "SIZE": "size of the result, if out is not given", "LAYOUT": "'interleaved', 'sin_cos' or 'cos_sin'",
+        "BACKEND": "a name of posenc.backends(); None: the selected one",
         "POSITIONS": TOKENS + (", or float32; [tokens], [batch, tokens], or [axes, ...]" if takes_freqs
                                else "; [tokens] or [batch, tokens]"),
     }  # fmt: skip
@@ -204,7 +206,7 @@ def docstring(kernel: Kernel, parameters: List[Parameter], headers: str) -> str:
     return "\n".join([*lines, source + where.rstrip()] if source else lines)
 
 
-def main(kernels: str, arguments: str, docs: str, stub: str, headers: List[str]) -> None:
+def main(kernels: str, arguments: str, docs: str, stub: str, *headers: str) -> None:
     """Writes both files."""
     header = "".join(Path(one).read_text(encoding="utf-8") for one in headers)
     table = Path(arguments).read_text(encoding="utf-8")
@@ -222,4 +224,4 @@ def main(kernels: str, arguments: str, docs: str, stub: str, headers: List[str])
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:5], headers=sys.argv[5:])
+    main(*sys.argv[1:])

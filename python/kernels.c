@@ -286,17 +286,6 @@ static bool read_value(struct call *call, const struct parameter *parameter, PyO
 
 /* ---- Arrays whose shape follows from that of a tensor ---- */
 
-static bool reject_shape(const char *name, const struct array *array, int64_t rows,
-                         int64_t columns)
-{
-    return raise_text(POSENC_ERR_SHAPE, name,
-                      "shape of %s is [%lld%s%.0lld], expected [%lld%s%.0lld]", name,
-                      (long long)array->shape[0], array->rank > 1 ? ", " : "",
-                      (long long)(array->rank > 1 ? array->shape[1] : 0),
-                      (long long)(rows > 0 ? rows : columns), rows > 0 ? ", " : "",
-                      (long long)(rows > 0 ? columns : 0));
-}
-
 /* Reads positions of the tokens of `tensor`. */
 static bool read_positions(struct call *call, const struct posenc_tensor *tensor,
                            PyObject *value, struct posenc_positions *positions)
@@ -315,64 +304,7 @@ static bool read_positions(struct call *call, const struct posenc_tensor *tensor
                           next_array(call));
 }
 
-/* Reads slopes [heads] or [batch, heads]. */
-static bool read_slopes(struct call *call, const struct posenc_tensor *out, PyObject *value)
-{
-    struct array *array = next_array(call);
-    if (!array_open_rows(value, "slopes", ELEMENT_F32, false, array))
-        return false;
-    const int64_t heads = out->shape[out->rank - 3], batch = out->rank == 4 ? out->shape[0] : 1;
-    if (array->shape[array->rank - 1] != heads ||
-        (array->rank == 2 && array->shape[0] != batch && array->shape[0] != 1))
-        return reject_shape("slopes", array, array->rank == 2 ? batch : 0, heads);
-    call->args.alibi.slopes = array->data;
-    if (array->rank == 2 && array->shape[0] > 1)
-        call->args.alibi.slopes_stride_batch = array->stride[0];
-    return true;
-}
-
-/* Reads an index: [queries, keys] of a window, [queries + keys - 1] of relative positions. */
-static bool read_index(struct call *call, const struct posenc_tensor *scores, PyObject *value,
-                       const int32_t **index)
-{
-    struct array *array = next_array(call);
-    if (!array_open_rows(value, "index", ELEMENT_I32, false, array))
-        return false;
-    const int64_t queries = scores->shape[scores->rank - 2],
-                  keys = scores->shape[scores->rank - 1];
-    const bool window = call->function->signature == SIGNATURE_window;
-    const int64_t rows = window ? queries : 0, columns = window ? keys : queries + keys - 1;
-    if (queries > 0 && keys > 0 &&
-        (array->rank != 1 + window || array->shape[array->rank - 1] != columns ||
-         (window && array->shape[0] != rows)))
-        return reject_shape("index", array, rows, columns);
-    if (window && queries > 1 && array->stride[0] != keys)
-        return raise_text(POSENC_ERR_STRIDE, "index", "index is not contiguous");
-    *index = array->data;
-    return true;
-}
-
-/* Reads the buckets of T5: an object with num_buckets, bidirectional and thresholds. */
-static bool read_buckets(struct call *call, PyObject *value, struct posenc_t5_buckets *buckets)
-{
-    struct array *array = next_array(call);
-    PyObject *n = PyObject_GetAttrString(value, "num_buckets");
-    PyObject *both = n ? PyObject_GetAttrString(value, "bidirectional") : NULL;
-    PyObject *thresholds = both ? PyObject_GetAttrString(value, "thresholds") : NULL;
-    const int truth = thresholds ? PyObject_IsTrue(both) : -1;
-    bool read = truth >= 0 && integer_of(n, &buckets->num_buckets) &&
-                array_open_rows(thresholds, "thresholds", ELEMENT_I32, false, array);
-    buckets->bidirectional = truth == 1;
-    const int64_t expected = buckets->num_buckets / (1 + buckets->bidirectional);
-    if (read && (array->rank != 1 || array->shape[0] != expected))
-        read = reject_shape("thresholds", array, 0, expected);
-    buckets->thresholds = read ? array->data : NULL;
-    Py_XDECREF(n);
-    Py_XDECREF(both);
-    Py_XDECREF(thresholds);
-    return read;
-}
-
+/* Reads an array whose shape is checked here, as its argument in C is a pointer. */
 static bool read_array(struct call *call, const struct parameter *parameter, PyObject *value)
 {
     const enum signature signature = call->function->signature;
@@ -381,23 +313,34 @@ static bool read_array(struct call *call, const struct parameter *parameter, PyO
         signature == SIGNATURE_learned_grad || signature == SIGNATURE_relative_sum;
     const struct posenc_tensor *tensor = tensor_of(call, of_x ? X : OUT);
     if (parameter->kind == BUCKETS)
-        return read_buckets(call, value, member_of(call, parameter));
+        return buckets_open(value, member_of(call, parameter), next_array(call));
     if (parameter->kind == POSITIONS)
         return read_positions(call, tensor, value, member_of(call, parameter));
     if (tensor->rank < 3 ||
         tensor->rank > 4) /* the library rejects this rank before it reads the array */
         return true;
+    const int64_t batch = tensor->rank == 4 ? tensor->shape[0] : 1,
+                  *sizes = tensor->shape + tensor->rank - 3;
     if (parameter->kind == SLOPES)
-        return read_slopes(call, tensor, value);
-    return read_index(call, tensor, value, member_of(call, parameter));
+        return slopes_open(value, batch, sizes[0], &call->args.alibi, next_array(call));
+    return index_open(value, signature == SIGNATURE_window, sizes[1], sizes[2],
+                      member_of(call, parameter), next_array(call));
 }
 
-static bool read_all(struct call *call)
+/* Reads the outputs, or everything else that does not depend on their shape. */
+static bool read_values(struct call *call, bool outputs)
 {
     const struct function *function = call->function;
     for (int i = 0; i < function->n; i++)
-        if (call->values[i] && !read_value(call, function->parameters[i], call->values[i]))
+        if (call->values[i] && (function->parameters[i]->kind == OUT) == outputs &&
+            !read_value(call, function->parameters[i], call->values[i]))
             return false;
+    return true;
+}
+
+static bool read_arrays(struct call *call)
+{
+    const struct function *function = call->function;
     for (int i = 0; i < function->n; i++) {
         const enum kind kind = function->parameters[i]->kind;
         if (kind >= BUCKETS && kind <= POSITIONS && call->values[i] &&
@@ -447,7 +390,8 @@ static PyObject *call_function(const struct function *function, PyObject *const 
     struct posenc_error error;
     PyObject *result = NULL;
     posenc_args_defaults(function->kernel, &call.args, function->args_size);
-    if (bind(&call, given, n, keywords) && complete_outputs(&call) && read_all(&call)) {
+    if (bind(&call, given, n, keywords) && read_values(&call, false) &&
+        complete_outputs(&call) && read_values(&call, true) && read_arrays(&call)) {
         const enum posenc_status status = run(&call, &error);
         result = status ? raise_error(status, &error) : result_of(&call);
     }

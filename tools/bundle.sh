@@ -86,7 +86,7 @@ bundle_build() {
 # Fills the folder of the bundle.
 bundle_fill() {
     rm -rf "$bundle_stage" && mkdir -p "$bundle_top/licences" &&
-        DESTDIR=$PWD/$bundle_stage/installed "$meson" install -C build-bundle/build --no-rebuild --quiet --tags runtime,program &&
+        DESTDIR=$PWD/$bundle_stage/installed "$meson" install -C build-bundle/build --no-rebuild --quiet --tags runtime &&
         mv $bundle_stage/installed/usr/local/* "$bundle_top" && rm -r "$bundle_stage/installed" || return 1
     bundle_libraries && bundle_python || return 1
     mkdir "$bundle_top/fleet" "$bundle_top/ci" "$bundle_top/include" && cp examples/fleet/*.sh "$bundle_top/fleet" &&

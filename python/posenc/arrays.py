@@ -121,9 +121,8 @@ def allocate(kernel: str, given: Given) -> Tuple[Tuple[Any, ...], Finish]:
         n = 2 if kernel == "rope_table" else 1
         made = tuple(_empty_of(framework, shape(given), decides if typed else None) for _ in range(n))
     else:
-        decides = given["x"]
-        framework = framework_of(decides)
-        made = (_like(framework, decides),)
+        framework = framework_of(given["x"])
+        made = (_like(framework, given["x"]),)
     return made, _to_jax if framework == "jax" else None
 
 

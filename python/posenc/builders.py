@@ -8,19 +8,16 @@ from .arrays import Error, empty
 if TYPE_CHECKING:
     import numpy
 
-    Floats = "numpy.ndarray[Any, numpy.dtype[numpy.float32]]"
-    Integers = "numpy.ndarray[Any, numpy.dtype[numpy.int32]]"
-
 
 class T5Buckets(NamedTuple):
     """Buckets of T5, from t5_buckets(). thresholds: int32, the least distance of each bucket."""
 
     num_buckets: int
     bidirectional: bool
-    thresholds: "Integers"
+    thresholds: "numpy.ndarray[Any, Any]"
 
 
-def alibi_slopes(n_heads: int, alibi_bias_max: float = 8.0) -> "Floats":
+def alibi_slopes(n_heads: int, alibi_bias_max: float = 8.0) -> "numpy.ndarray[Any, Any]":
     """Returns the slopes of ALiBi, float32 [n_heads]. Source: Press et al. 2108.12409."""
     slopes = empty([n_heads], "float32")
     _core.alibi_slopes(n_heads, alibi_bias_max, slopes)
@@ -34,7 +31,7 @@ def t5_buckets(num_buckets: int = 32, max_distance: int = 128, bidirectional: bo
     return T5Buckets(num_buckets, bidirectional, thresholds)
 
 
-def kerple_log(p: Any, a: Any, first: int, n: int) -> "Floats":
+def kerple_log(p: Any, a: Any, first: int, n: int) -> "numpy.ndarray[Any, Any]":
     """Returns -p ln(1 + a |distance|), float32 [heads, n], for the distances first, first + 1, ...
 
     p and a are float32 [heads], above 0. Source: Chi et al. 2205.09921.
@@ -44,14 +41,14 @@ def kerple_log(p: Any, a: Any, first: int, n: int) -> "Floats":
     return values
 
 
-def kerple_power(p: Any, a: Any, first: int, n: int) -> "Floats":
+def kerple_power(p: Any, a: Any, first: int, n: int) -> "numpy.ndarray[Any, Any]":
     """Returns -a |distance|^p, as kerple_log() does. p is at most 2."""
     values = empty([len(p), n], "float32")
     _core.kerple_power(len(p), *_by_head(p, a), first, n, values)
     return values
 
 
-def sandwich(dim: int, scale: Any, first: int, n: int) -> "Floats":
+def sandwich(dim: int, scale: Any, first: int, n: int) -> "numpy.ndarray[Any, Any]":
     """Returns the biases of Sandwich, float32 [heads, n], for the distances first, first + 1, ...
 
     scale is float32 [heads]: heads / (8 h) with h = 1, 2, ... in the paper. Source: Chi et al. 2212.10356.
@@ -61,7 +58,7 @@ def sandwich(dim: int, scale: Any, first: int, n: int) -> "Floats":
     return values
 
 
-def _by_head(*numbers: Any) -> "List[Floats]":
+def _by_head(*numbers: Any) -> "List[numpy.ndarray[Any, Any]]":
     """Returns dense float32 arrays of one length: a number for each head."""
     import numpy
 
@@ -72,7 +69,7 @@ def _by_head(*numbers: Any) -> "List[Floats]":
     return arrays
 
 
-def swin_index(height: int, width: int) -> "Integers":
+def swin_index(height: int, width: int) -> "numpy.ndarray[Any, Any]":
     """Returns the row of a table for each query and key of a window, int32 [n, n] with n = height width.
 
     The table has (2 height - 1)(2 width - 1) rows. Source: Liu et al. 2103.14030.
@@ -82,14 +79,14 @@ def swin_index(height: int, width: int) -> "Integers":
     return index
 
 
-def beit_index(height: int, width: int) -> "Integers":
+def beit_index(height: int, width: int) -> "numpy.ndarray[Any, Any]":
     """Returns what swin_index() does, with a class token first, and three more rows. Source: Bao et al. 2106.08254."""
     index = empty([1 + height * width] * 2, "int32")
     _core.beit_index(height, width, index)
     return index
 
 
-def shaw_index(queries: int, keys: int, max_distance: int, query_offset: int = 0) -> "Integers":
+def shaw_index(queries: int, keys: int, max_distance: int, query_offset: int = 0) -> "numpy.ndarray[Any, Any]":
     """Returns the column of each relative position, int32 [queries + keys - 1]: 2 max_distance + 1 columns.
 
     Source: Shaw et al. 1803.02155.
@@ -99,7 +96,7 @@ def shaw_index(queries: int, keys: int, max_distance: int, query_offset: int = 0
     return index
 
 
-def transformer_xl_index(queries: int, keys: int) -> "Integers":
+def transformer_xl_index(queries: int, keys: int) -> "numpy.ndarray[Any, Any]":
     """Returns the column of each relative position, int32 [queries + keys - 1]: `keys` columns, distance 0 last.
 
     Source: Dai et al. 1901.02860.
@@ -111,7 +108,7 @@ def transformer_xl_index(queries: int, keys: int) -> "Integers":
 
 def deberta_index(
     queries: int, keys: int, max_distance: int, position_buckets: int = 0, query_offset: int = 0
-) -> "Integers":
+) -> "numpy.ndarray[Any, Any]":
     """Returns the column of each relative position, int32 [queries + keys - 1]: 2 span columns.
 
     span is position_buckets, or max_distance if that is 0. Source: He et al. 2006.03654.
@@ -121,7 +118,7 @@ def deberta_index(
     return index
 
 
-def padding_positions(mask: Any, padding_idx: int) -> "Integers":
+def padding_positions(mask: Any, padding_idx: int) -> "numpy.ndarray[Any, Any]":
     """Returns the positions of tokens beside padding, int32 like `mask` [batch, tokens], which is 0 at padding.
 
     A token has padding_idx plus the number of tokens so far, itself included. Padding has padding_idx.
@@ -135,7 +132,7 @@ def padding_positions(mask: Any, padding_idx: int) -> "Integers":
     return positions
 
 
-def learned_fill_normal(seed: int, rows: int, dim: int, sigma: float = 0.02, first_row: int = 0) -> "Floats":
+def learned_fill_normal(seed: int, rows: int, dim: int, sigma: float = 0.02, first_row: int = 0) -> "numpy.ndarray[Any, Any]":
     """Returns initial values of a learned table, float32 [rows, dim], from N(0, sigma). The bits follow from the seed."""
     table = empty([rows, dim], "float32")
     _core.learned_fill_normal(seed, first_row, rows, dim, sigma, table)

@@ -3,14 +3,13 @@
 import json
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
 
 from . import _core
 from .arrays import Error, copy_of
-from .models.members import Rejected
-from .models.model import preset, read_json, read_model
-from .models.part import Frequencies as Parameters
-from .models.part import Part
+
+if TYPE_CHECKING:  # the readers of model files are imported by the calls that need them
+    from .models.part import Part
 
 
 class Rope:
@@ -45,6 +44,9 @@ class Rope:
         cls, name: str, layer_type: Optional[str] = None, *, seq_len: int = 0, numerics: str = "exact"
     ) -> "Rope":
         """Returns the rotation of a preset, such as "llama-3.1-8b": `posenc list models` has their names."""
+        from .models.members import Rejected
+        from .models.model import preset
+
         try:
             parts = preset(name).reading.parts
         except Rejected as why:
@@ -52,7 +54,9 @@ class Rope:
         return cls._of_parts(parts, layer_type, seq_len, numerics)
 
     @classmethod
-    def _of_parts(cls, parts: List[Part], layer_type: Optional[str], seq_len: int, numerics: str) -> "Rope":
+    def _of_parts(cls, parts: "List[Part]", layer_type: Optional[str], seq_len: int, numerics: str) -> "Rope":
+        from .models.part import Frequencies as Parameters
+
         part = _choose(parts, layer_type)
         parameters: Dict[str, Any] = {one.name: getattr(part, one.name) for one in fields(Parameters)}
         parameters["spacing"] = parameters.pop("freq_spacing")
@@ -73,7 +77,7 @@ class Rope:
         """Returns q and k, rotated; q alone if k is None.
 
         q, k       [tokens, heads, head_dim] or [batch, tokens, heads, head_dim], with any strides. Heads may differ.
-        positions  of token 0 (the others follow); or an array [tokens], [batch, tokens], or [axes, ...] with several axes
+        positions  of token 0 (the others follow); or an array [tokens], [batch, tokens], or [axes, ...] of several axes
         inplace    rotate the arrays themselves, and return them
 
         Raises posenc.Error. The arrays are then unchanged.
@@ -91,8 +95,11 @@ class Rope:
         return f"posenc.Rope({self.freqs.dim}, {self.pairing!r})"
 
 
-def _parts_of(config: Any) -> List[Part]:
+def _parts_of(config: Any) -> "List[Part]":
     """Returns the encodings of a model file, or of what it holds."""
+    from .models.members import Rejected
+    from .models.model import read_json, read_model
+
     try:
         if isinstance(config, (str, Path)):
             path = Path(config)
@@ -103,7 +110,7 @@ def _parts_of(config: Any) -> List[Part]:
         raise Error(str(why), what="config") from None
 
 
-def _choose(parts: List[Part], layer_type: Optional[str]) -> Part:
+def _choose(parts: "List[Part]", layer_type: Optional[str]) -> "Part":
     """Returns the rotation for a type of layers."""
     rotations = [part for part in parts if part.rotates]
     names = [_layer_type(part) for part in rotations]
@@ -117,5 +124,5 @@ def _choose(parts: List[Part], layer_type: Optional[str]) -> Part:
     return found[0]
 
 
-def _layer_type(part: Part) -> str:
+def _layer_type(part: "Part") -> str:
     return f"{part.name}_attention" if part.name in ("full", "sliding", "chunked") else part.name or "text"
