@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from .checking import CheckResult, check, check_module, serve
 
 __all__ = [
-    "CheckResult", "Error", "Frequencies", "Rope", "T5Buckets", "__version__", "alibi", "alibi_add", "alibi_slopes", "backends",
-    "beit_index", "check", "check_module", "deberta_index", "distance_bias", "distance_bias_add", "kerple_log",
-    "kerple_power", "learned_add", "learned_fill_normal", "learned_grad", "padding_positions", "relative_bias",
-    "relative_bias_add", "relative_sum", "rope_half", "rope_interleaved", "rope_qk_norm", "rope_table", "sandwich",
-    "select", "serve", "shaw_index", "sinusoidal", "sinusoidal_add", "swin_index", "t5_bias", "t5_bias_add",
-    "t5_buckets", "transformer_xl_index", "window_bias", "window_bias_add",
+    "CheckResult", "Error", "Frequencies", "Rope", "T5Buckets", "__version__", "alibi", "alibi_add", "alibi_slopes",
+    "backends", "beit_index", "check", "check_module", "deberta_index", "distance_bias", "distance_bias_add",
+    "kerple_log", "kerple_power", "learned_add", "learned_fill_normal", "learned_grad", "padding_positions",
+    "relative_bias", "relative_bias_add", "relative_sum", "rope_half", "rope_interleaved", "rope_qk_norm",
+    "rope_table", "sandwich", "select", "serve", "shaw_index", "sinusoidal", "sinusoidal_add", "swin_index",
+    "t5_bias", "t5_bias_add", "t5_buckets", "transformer_xl_index", "window_bias", "window_bias_add",
 ]  # fmt: skip
 
 

@@ -29,13 +29,15 @@ def rotate_adjacent(x: Array, cos: Array, sin: Array, rotary_dim: int) -> Array:
 
 
 def norm_and_rotate(
-    x: Array, cos: Array, sin: Array, weight: Array, rotary_dim: int, epsilon: float, weight_offset: float,
-    across_heads: bool,
+    x: Array, cos: Array, sin: Array, weight: Array, rotary_dim: int, rotary_offset: int, epsilon: float,
+    weight_offset: float, across_heads: bool,
 ) -> Array:  # fmt: skip
     wide = x.astype("f8")
     mean = (wide * wide).mean(axis=(1, 2) if across_heads else 2, keepdims=True)
     normal = wide / np.sqrt(mean + epsilon) * (weight.astype("f8") + weight_offset)
-    return rotate(normal, cos.astype("f8"), sin.astype("f8"), rotary_dim).astype(x.dtype)
+    before, after = normal[..., :rotary_offset], normal[..., rotary_offset:]
+    rotated = rotate(after, cos.astype("f8"), sin.astype("f8"), rotary_dim)
+    return np.concatenate([before, rotated], -1).astype(x.dtype)
 
 
 def table(positions: Array, inv_freq: Array, attention_factor: float) -> Tuple[Array, ...]:

@@ -55,8 +55,8 @@ KERNELS: Dict[str, Kernel] = {
     "rope_half": _ROPE,
     "rope_interleaved": _ROPE,
     "rope_qk_norm": _ROPE._replace(
-        arrays={**_ROPE.arrays, "weight": "[head_dim] or [heads, head_dim]"},
-        parameters="head_dim rotary_dim epsilon weight_offset across_heads",
+        arrays={**_ROPE.arrays, "weight": "[heads, head_dim]"},
+        parameters="head_dim rotary_dim rotary_offset epsilon weight_offset across_heads",
     ),
     "rope_table": Kernel(
         {"positions": "[tokens] or [axes, tokens]", "inv_freq": "[rotary_dim/2]"}, {"cos": _PAIRS, "sin": _PAIRS},
