@@ -200,6 +200,9 @@ class Lender:
             raise TypeError("an older release")
         return self.array.__dlpack__(**self.words)
 
+    def __dlpack_device__(self) -> Any:
+        return self.array.__dlpack_device__()
+
 
 @pytest.mark.parametrize("words", [{}, {"max_version": (1, 0)}])
 def test_capsules(words: Any) -> None:
@@ -213,6 +216,11 @@ def test_capsules(words: Any) -> None:
     lent = Lender(out, **words)
     assert posenc.rope_half(Lender(x, **words), COS, SIN, out=lent) is lent
     assert (out == posenc.rope_half(heads(), COS, SIN)).all()
+    assert (posenc.rope_half(lent, COS, SIN) == posenc.rope_half(out, COS, SIN)).all()
+    before = sys.getrefcount(x)
+    for _ in range(50):
+        posenc.rope_half(Lender(x, **words), COS, SIN, out=out)
+    assert sys.getrefcount(x) < before + 25
     if words:
         with pytest.raises(posenc.Error, match="out is read-only"):
             posenc.rope_half(x, COS, SIN, out=Lender(read_only(out), **words))

@@ -212,6 +212,22 @@ def test_ranges_and_integers() -> None:
         posenc.rope_half(x, cos, sin, range(3))
 
 
+def test_slopes_by_batch() -> None:
+    slopes = draw(B, H).astype("f4")
+    expected = np.stack([linear(one) for one in slopes])
+    zeros = np.zeros((B, H, Q, K), "f4")
+    assert (posenc.alibi_add(zeros, slopes, query_offset=2) == expected).all()
+    assert (posenc.alibi(slopes, queries=Q, keys=K, query_offset=2) == expected).all()
+    assert (posenc.alibi_add(zeros, np.tile(slopes, 2)[:, :H], query_offset=2) == expected).all()
+    assert (posenc.alibi_add(zeros, slopes[:1], query_offset=2) == expected[0]).all()
+
+
+def test_one_term() -> None:
+    for words in ({"c2p": C2P.astype("f4")}, {"p2c": P2C.astype("f4")}):
+        both = [words.get("c2p", np.zeros_like(C2P)), words.get("p2c", np.zeros_like(P2C))]
+        assert (posenc.relative_bias(INDEX, scale=0.5, **words) == relative(*both)).all()
+
+
 def test_axes() -> None:
     """Several axes: [axes, tokens] and [axes, batch, tokens]; [tokens] gives all axes the same."""
     freqs = posenc.Frequencies(D, mrope_section=[2, 1, 1])
