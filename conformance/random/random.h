@@ -147,7 +147,8 @@ enum trial_outcome {
     OUTCOME_WRITTEN_OUTSIDE,
     OUTCOME_CONTROL_LEFT,
     OUTCOME_CRASHED,
-    OUTCOME_REJECTED,
+    OUTCOME_NOT_CREATED, /* a function that makes arguments rejected the problem */
+    OUTCOME_REJECTED,    /* the kernel did */
     OUTCOME_DECLINED
 };
 

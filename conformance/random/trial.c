@@ -76,7 +76,7 @@ void trial_run(struct trial *trial, const struct problem *problem)
     struct call call;
     char *reason = trial->result.reason;
     const size_t capacity = sizeof trial->result.reason;
-    trial->outcome = OUTCOME_REJECTED;
+    trial->outcome = OUTCOME_NOT_CREATED;
     trial->result = (struct conf_result){ .status = CONF_FAIL };
     if (call_create_by(trial->run->implementation, &call, problem, &memory) != POSENC_OK) {
         posenc_error_text(&call.error, reason, capacity);
