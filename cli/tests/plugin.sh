@@ -84,8 +84,8 @@ if [ -n "${PROGRAM:-}" ]; then
 else
     run ${CC:-cc} -std=c11 -O3 -march=native -shared -fPIC "$root/examples/plugin.c" "-I$root/impl/include" -lm -o mine.so
     right "$name" ./mine.so
-    # The same with a mistake, which the failure names.
-    names() { # MISTAKE PROBLEM SED
+    # The same with a fault, whose cause the failure names.
+    names() { # CAUSE PROBLEM SED
         sed "$3" "$root/examples/plugin.c" >work/wrong.c
         run ${CC:-cc} -std=c11 -shared -fPIC wrong.c "-I$root/impl/include" -lm -o wrong.so
         run "$POSENC" verify --plugin ./wrong.so --problem "rope_half $2"

@@ -83,7 +83,7 @@ static bool is_unwritten(const struct comparison *c)
     return float_to_bits(c->tally->result.got) == CALL_CANARY;
 }
 
-/* Describes the place and the likely mistake of the worst value while its call still exists. */
+/* Describes the place and the likely cause of the worst value while its call still exists. */
 static void describe_worst(struct comparison *c)
 {
     struct conf_result *r = &c->tally->result;
@@ -91,9 +91,9 @@ static void describe_worst(struct comparison *c)
         describe_place(c->call, c->output, c->row, c->column, r->worst_at, sizeof r->worst_at);
     if (c->needs_place && !within_limit(c)) {
         conf_print_problem(r->problem, &c->call->problem);
-        c->mistake = is_unwritten(c) && is_copied(c, c->column)
-                         ? "channels that do not rotate are copied"
-                         : likely_mistake(c->call);
+        c->cause = is_unwritten(c) && is_copied(c, c->column)
+                       ? "channels that do not rotate are copied"
+                       : likely_cause(c->call);
     }
     c->needs_place = false;
 }
@@ -425,7 +425,7 @@ void compare_end(struct comparison *c)
     if (r->status != CONF_PASS) /* a call could not be made */
         return;
     describe_worst(c);
-    const char *mistake = c->mistake ? c->mistake : "", *lead = c->mistake ? ": " : "";
+    const char *cause = c->cause ? c->cause : "", *lead = c->cause ? ": " : "";
     r->metric = compare_metric(c);
     r->range = table && !narrow ? c->range : NULL; /* error limits are for f32 results */
     if (c->lacks_limit)
@@ -436,14 +436,13 @@ void compare_end(struct comparison *c)
     else if (within_limit(c))
         ;
     else if (is_unwritten(c))
-        require(t, false, "not written, want %a, at %s%s%s", r->want, r->worst_at, lead,
-                mistake);
+        require(t, false, "not written, want %a, at %s%s%s", r->want, r->worst_at, lead, cause);
     else if (c->kind == COMPARE_EXACT)
         require(t, false, "got %a want %a, not the same bits, at %s%s%s", (double)r->got,
-                r->want, r->worst_at, lead, mistake);
+                r->want, r->worst_at, lead, cause);
     else
         require(t, false, "got %a want %a error %.4g %s limit %.4g at %s%s%s", (double)r->got,
-                r->want, r->max, r->metric, r->limit, r->worst_at, lead, mistake);
+                r->want, r->max, r->metric, r->limit, r->worst_at, lead, cause);
     r->checked = c->checked;
     r->misrounded = c->misrounded;
 }

@@ -1,4 +1,4 @@
-/* Names the likely mistake of a wrong rotation; see judge.h. */
+/* Names the likely cause of a wrong rotation; see judge.h. */
 #include "judge.h"
 
 #include "conformance/oracle/oracle.h"
@@ -50,8 +50,8 @@ static bool is_like(const struct call *call, const struct problem *problem, int6
     return alike && compared > 0;
 }
 
-/* Finds a mistake in the pairs or the angles of a rotation, except for the positions. */
-static const char *mistake_in_rotation(const struct call *call)
+/* Returns a cause in the pairs or the angles of a rotation, or NULL. */
+static const char *cause_in_rotation(const struct call *call)
 {
     const struct problem right = call->problem;
     const bool adjacent = kernel_pairs_adjacent(right.kernel);
@@ -72,7 +72,7 @@ static const char *mistake_in_rotation(const struct call *call)
     return is_like(call, &other, 0) ? "x is not rotated" : NULL;
 }
 
-const char *likely_mistake(const struct call *call)
+const char *likely_cause(const struct call *call)
 {
     const struct problem *right = &call->problem;
     if (kernel_signature(right->kernel) != SIGNATURE_rope || is_like(call, right, 0))
@@ -85,5 +85,5 @@ const char *likely_mistake(const struct call *call)
     other.batch_shift = 0;
     if (right->batch_shift != 0 && is_like(call, &other, 0))
         return "as if every batch had the positions of the first";
-    return mistake_in_rotation(call);
+    return cause_in_rotation(call);
 }
