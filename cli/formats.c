@@ -147,17 +147,19 @@ static void print_failure(const json_t *check, FILE *out)
 {
     const char *metric = record_text(check, "error.metric"),
                *reason = record_text(check, "reason");
-    const char *command = record_text(check, "command");
+    const char *command = record_text(check, "command"),
+               *place = record_text(check, "error.worst_at");
+    const bool has_place = *place && strstr(reason, place); /* and the values */
     text_print(out, "%s  %s  %s\n", record_is(check, "status", "crash") ? "CRASH" : "FAIL",
                record_text(check, "backend"), record_text(check, "case"));
-    if (*metric && strcmp(metric, "exact") != 0)
+    if (*metric && strcmp(metric, "exact") != 0 && !has_place)
         text_print(out, "      error %.4g %s, limit %.4g\n",
                    record_value(check, "error.max", (double)NAN), metric,
                    record_value(check, "error.limit", (double)NAN));
     if (*reason)
         text_print(out, "      %s\n", reason);
-    if (*metric && *record_text(check, "error.worst_at"))
-        text_print(out, "      at %s: got %s, want %s\n", record_text(check, "error.worst_at"),
+    if (*metric && *place && !has_place)
+        text_print(out, "      at %s: got %s, want %s\n", place,
                    record_text(check, "error.got"), record_text(check, "error.want"));
     if (*command)
         text_print(out, "      %s\n", command);

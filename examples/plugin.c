@@ -3,8 +3,13 @@
  *
  *     cc -std=c11 -O3 -march=native -shared -fPIC plugin.c $(pkg-config --cflags posenc) -lm -o plugin.so
  *
+ *     posenc verify --plugin ./plugin.so --problem 'rope_half tokens=7 heads=4 head_dim=128 rotary_dim=128 rows=7'
  *     posenc verify --plugin ./plugin.so
  *     posenc bench --plugin ./plugin.so --kernel rope_half
+ *
+ * The first command checks one plain call; the second also checks partial rotations, whose other channels a kernel copies,
+ * the transpose, arrays of positions, work in place, and memory. If posenc is not installed, pass -I impl/include to cc and
+ * run build/posenc.
  *
  * A plug-in exports one struct, posenc_plugin, with its kernels as members. Kernels that are NULL are reported as not
  * provided. Before it calls a kernel, the library checks the arguments and normalises them: x and out are [batch,

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 static const char *const status_texts[] = {
-    [POSENC_OK] = "fine",
+    [POSENC_OK] = "success",
     [POSENC_ERR_ARGUMENT] = "a required argument is missing or no member of its kind",
     [POSENC_ERR_SHAPE] = "a dimension is out of range or two tensors disagree",
     [POSENC_ERR_STRIDE] = "the last dimension is not contiguous, or an output overlaps itself",

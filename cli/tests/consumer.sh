@@ -81,6 +81,7 @@ by_pkg_config() {
     same 'each of the ten tasks has at most twelve lines' "$(sed '/^\/\* ---- Their check/,$d' work/tasks.c |
         awk '/^{$/ { n = 0; next } /^}$/ { tasks++; if (n > 12) print "one has " n; next } { n++ } END { print tasks }')" 10
     expect 'from ctypes' python3 -B "$here/consumer/client.py" "$lib/libposenc.so"
+    expect 'examples/rope.py' python3 -B "$here/../../examples/rope.py" "$lib/libposenc.so"
 }
 if pkg-config --version >found 2>&1; then by_pkg_config; else skip 'by pkg-config, from C, C++ and Meson' 'no pkg-config'; fi
 
@@ -90,8 +91,9 @@ if pkg-config --version >found 2>&1; then by_pkg_config; else skip 'by pkg-confi
 mkdir work/subprojects
 ln -s "$(dirname "$(dirname "$here")")" work/subprojects/posenc
 expect 'as a subproject' "$meson" setup --wrap-mode=forcefallback within
-run "$meson" introspect --targets within
-python3 -c '
+test_targets() { # NAME FOLDER: the library is the only target of posenc
+    run "$meson" introspect --targets "$2"
+    python3 -c '
 import json, os, sys
 for target in json.load(sys.stdin):
     place = os.path.dirname(os.path.realpath(target["defined_in"]))
@@ -100,7 +102,11 @@ for target in json.load(sys.stdin):
         continue
     if name != "consumer":
         sys.exit(f"{name} of {place}")' <stdout 2>stderr
-verdict 'the library alone is built'
+    verdict "$1"
+}
+test_targets 'the library alone is built' within
+expect 'without optional parts' "$meson" setup --auto-features=disabled alone subprojects/posenc
+test_targets 'the library alone is built then' alone
 # CMake's files name the library relative to themselves: there are none, or they lie beside it.
 run "$meson" introspect --installed within
 python3 -c '

@@ -86,14 +86,31 @@ static bool within_limit(const struct comparison *c)
     return c->kind == COMPARE_EXACT ? c->misrounded == 0 : c->ratio <= 1.0 + 0x1p-26;
 }
 
-/* Describes the place of the worst value while its call still exists. */
+/* Returns true if a rotation copies a channel. */
+static bool is_copied(const struct comparison *c, int64_t column)
+{
+    const struct problem *p = &c->call->problem;
+    return c->kind == COMPARE_PAIR && signature_of(p->kernel)->copies &&
+           !problem_rotation(p, column).rotates;
+}
+
+static bool is_unwritten(const struct comparison *c)
+{
+    return float_to_bits(c->tally->result.got) == CALL_CANARY;
+}
+
+/* Describes the place and the likely cause of the worst value while its call still exists. */
 static void describe_worst(struct comparison *c)
 {
     struct conf_result *r = &c->tally->result;
     if (c->needs_place)
         describe_place(c->call, c->output, c->row, c->column, r->worst_at, sizeof r->worst_at);
-    if (c->needs_place && !within_limit(c))
+    if (c->needs_place && !within_limit(c)) {
         conf_print_problem(r->problem, &c->call->problem);
+        c->cause = is_unwritten(c) && is_copied(c, c->column)
+                       ? "channels that do not rotate are copied"
+                       : likely_cause(c->call);
+    }
     c->needs_place = false;
 }
 
@@ -215,14 +232,6 @@ static struct measure measure_of(const struct comparison *c, int64_t r, int64_t 
         break;
     }
     return (struct measure){ fmax(ulp_of_f32(want), c->least_unit), c->limit };
-}
-
-/* Returns true if a rotation copies a channel. */
-static bool is_copied(const struct comparison *c, int64_t column)
-{
-    const struct problem *p = &c->call->problem;
-    return c->kind == COMPARE_PAIR && signature_of(p->kernel)->copies &&
-           !problem_rotation(p, column).rotates;
 }
 
 /* Returns true if a finite product that is added has no finite f32. */
@@ -461,6 +470,7 @@ void compare_end(struct comparison *c)
     if (r->status != CONF_PASS || (t->skipped && !c->checked)) /* a call was not made */
         return;
     describe_worst(c);
+    const char *cause = c->cause ? c->cause : "", *lead = c->cause ? ": " : "";
     r->metric = compare_metric(c);
     r->range = table && !narrow ? c->range : NULL; /* error limits are for f32 results */
     if (c->lacks_limit)
@@ -470,14 +480,14 @@ void compare_end(struct comparison *c)
         require(t, false, "no value was compared");
     else if (within_limit(c))
         ;
-    else if (float_to_bits(r->got) == CALL_CANARY)
-        require(t, false, "not written, want %a, at %s", r->want, r->worst_at);
+    else if (is_unwritten(c))
+        require(t, false, "not written, want %a, at %s%s%s", r->want, r->worst_at, lead, cause);
     else if (c->kind == COMPARE_EXACT)
-        require(t, false, "got %a want %a, not the same bits, at %s", (double)r->got, r->want,
-                r->worst_at);
+        require(t, false, "got %a want %a, not the same bits, at %s%s%s", (double)r->got,
+                r->want, r->worst_at, lead, cause);
     else
-        require(t, false, "got %a want %a error %.4g %s limit %.4g at %s", (double)r->got,
-                r->want, r->max, r->metric, r->limit, r->worst_at);
+        require(t, false, "got %a want %a error %.4g %s limit %.4g at %s%s%s", (double)r->got,
+                r->want, r->max, r->metric, r->limit, r->worst_at, lead, cause);
     r->checked = c->checked;
     r->misrounded = c->misrounded;
 }

@@ -55,7 +55,7 @@ static void require_rounded(struct tally *t, const struct call *got, const struc
                      what, (long long)at.row, (long long)at.column, (double)at.value,
                      (double)result, (double)rounded,
                      contracted ? " (a compiler that contracts may do so: a backend says it by "
-                                  ".contracts, or is built with -ffp-contract=off)"
+                                  ".allows_contraction, or is built with -ffp-contract=off)"
                                 : ""))
             return;
     }
