@@ -116,6 +116,7 @@ static const struct {
     { "plot", "Draws encodings, errors and speeds" },
     { "report", "Shows which backend is fastest here, how sure that is, and if it is right" },
     { "results", "Exports, merges and trends files of results" },
+    { "scoreboard", "Compares implementations of other libraries: results, errors and speed" },
     { "tune", "Measures which backend to use for which call on this CPU" },
 };
 enum { N_EXTERNAL = sizeof external_commands / sizeof *external_commands };

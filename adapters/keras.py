@@ -1,0 +1,34 @@
+"""KerasHub, by Keras with PyTorch."""
+import os
+
+os.environ.setdefault("KERAS_BACKEND", "torch")
+import keras_hub
+import torch
+
+from posenc.scoreboard import implements, table_by_rotation
+
+PACKAGES = ["torch", "keras", "keras-hub"]
+
+
+@implements("rope_table", "RotaryEmbedding")
+def table(positions, inv_freq, *, rotary_dim, rope_theta, scaling, factor):
+    if scaling not in ("none", "linear"):
+        raise NotImplementedError("linear scaling or none")
+    layer = keras_hub.layers.RotaryEmbedding(max_wavelength=rope_theta, scaling_factor=factor or 1.,
+                                             rope_type="linear" if scaling == "linear" else "default")
+    return table_by_rotation(lambda x: layer(x[None], positions=positions)[0].detach(), positions, rotary_dim, "half")
+
+
+@implements("sinusoidal", "SinePositionEncoding")
+def sinusoids(positions, inv_freq, *, dim, rope_theta, layout):
+    if layout != "interleaved":
+        raise NotImplementedError("sine and cosine in turn only")
+    layer = keras_hub.layers.SinePositionEncoding(max_wavelength=rope_theta)
+    return layer(torch.zeros(1, len(positions), dim), positions=positions.float())[0].detach()
+
+
+@implements("alibi", "AlibiBias")
+def alibi(slopes, *, queries, keys, query_offset, causal, alibi_bias_max):
+    if causal or queries != 1 or query_offset != keys - 1 or slopes.ndim != 1:
+        raise NotImplementedError("one query at the end, and no mask")
+    return keras_hub.layers.AlibiBias(int(alibi_bias_max))(torch.zeros(1, len(slopes), 1, keys)).detach()

@@ -1,0 +1,25 @@
+"""tinygrad: the rotation of its own language models."""
+import numpy as np
+from tinygrad import Tensor
+from tinygrad.apps.llm import apply_rope, precompute_freqs_cis
+
+from posenc.scoreboard import implements
+
+PACKAGES = ["tinygrad==0.12.0"]  # later wheels lack a folder that the rotation needs
+LARGEST = 1 << 17
+
+
+@implements("rope_half", "apply_rope()", framework="numpy")
+def rotate(x, cos, sin):
+    if x.shape[-1] != 2 * cos.shape[-1] or x.dtype != np.float32:
+        raise NotImplementedError("rotates whole heads in f32 only")
+    tables = Tensor(np.ascontiguousarray(np.concatenate([cos, sin], -1)))
+    return apply_rope(Tensor(np.ascontiguousarray(x.swapaxes(0, 1)))[None], tables)[0].numpy().swapaxes(0, 1)
+
+
+@implements("rope_table", "precompute_freqs_cis()", framework="numpy", max_position=LARGEST)
+def table(positions, inv_freq, *, rotary_dim, rope_theta, scaling):
+    if scaling != "none" or positions.dtype.kind == "f" or positions.min() < 0:
+        raise NotImplementedError("no scaling, and integers from 0 on")
+    rows = precompute_freqs_cis(rotary_dim, LARGEST, rope_theta).numpy()[positions]
+    return np.split(rows, 2, -1)

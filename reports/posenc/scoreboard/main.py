@@ -1,0 +1,207 @@
+"""posenc scoreboard: how the implementations that are installed here compare, as one page."""
+
+import datetime
+import json
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, NamedTuple, Set
+
+from markupsafe import Markup
+
+from .. import units
+from ..command import CommandError, Parser, check_output, read_text, write_file
+from ..report.page import environment
+
+HERE = Path(__file__).parent
+ADAPTERS = (HERE / "adapters", HERE.parents[2] / "adapters")  # installed, or in the repository
+MARKER = b"posenc scoreboard"
+ABOUT = """Runs every adapter whose library is installed, and writes one page: verdict, error
+by decade of position, and speed beside posenc on the same arrays."""
+EPILOG = """Run it with the Python that has the libraries: python -m posenc scoreboard.
+
+Examples
+  posenc scoreboard -o scoreboard.html -o scoreboard.jsonl
+  posenc scoreboard adapters/pytorch.py
+  posenc scoreboard --from scoreboard.jsonl -o scoreboard.md
+"""
+GROUPS = (  # title, its kernels
+    ("Tables of RoPE", ("rope_table",)),
+    ("Rotations", ("rope_half", "rope_interleaved", "rope_qk_norm")),
+    ("Sinusoids", ("sinusoidal", "sinusoidal_add")),
+    ("Learned encodings and biases", ()),  # all others
+)
+DIGITS = range(1, 8)  # decades of positions
+LIMITS = ("0.001", "0.01", "0.1")
+
+
+class Group(NamedTuple):
+    """Rows of the page that have the same columns."""
+
+    title: str
+    rows: List[Dict[str, Any]]
+
+    @property
+    def heads(self) -> List[str]:
+        """Titles of the columns."""
+        heads = ["library", "implementation", "verdict"]
+        if any("decades" in row for row in self.rows):
+            heads += [f"below 10^{digits}" for digits in DIGITS] + [f"above {limit} from" for limit in LIMITS]
+        elif any("speed" in row for row in self.rows):
+            heads += ["worst error", "NaN spreads", "prompt", "prompt, posenc", "ratio", "one head", "one head, posenc"]
+        return heads
+
+    def cells(self, row: Dict[str, Any]) -> List[str]:
+        """Returns the texts of a row."""
+        cells = [row["adapter"], row["title"], verdict_of(row)]
+        if "decades" in self._columns:
+            found = {one["digits"]: one["error"] for one in row.get("decades", [])}
+            cells += [_error(found.get(digits)) for digits in DIGITS]
+            above = row.get("above", {})
+            cells += ["–" if above.get(limit) is None else units.count(above[limit]) for limit in LIMITS]
+        elif "speed" in self._columns:
+            worst = max(row.get("worst", []), key=lambda one: one["max"] / one["limit"], default=None)
+            cells += [f"{worst['max']:.2f} {worst['metric']}" if worst else "–"]
+            cells += ["–" if row.get("spreads_nan") is None else "yes" if row["spreads_nan"] else "no"]
+            for what in ("prompt", "call"):
+                timed = row.get("speed", {}).get(what)
+                cells += [units.time(1e9 * timed[name]) for name in ("theirs_s", "ours_s")] if timed else ["–", "–"]
+                if what == "prompt":
+                    cells += [f"{timed['ratio']:.1f} ({timed['low']:.1f} to {timed['high']:.1f})" if timed else "–"]
+        return cells
+
+    @property
+    def _columns(self) -> Set[str]:
+        return {name for row in self.rows for name in row}
+
+
+def verdict_of(row: Dict[str, Any]) -> str:
+    """Returns the verdict on a row, with its numerics mode or what is wrong."""
+    if "error" in row:
+        return f"not measured: {row['error']}"
+    if row["ok"]:
+        return ", ".join(row["modes"]) or "conforms"
+    return f"differs: {row['mistake'] or row['reason']}"
+
+
+def _parser() -> Parser:
+    parser = Parser("posenc scoreboard", ABOUT, EPILOG)
+    add = parser.add_argument
+    add("files", metavar="FILE", nargs="*", type=Path, help="adapters (default: all that posenc has)")
+    add("-o", "--output", metavar="PATH", type=Path, action="append", default=[],
+        help="write .html, .md or .jsonl (default: scoreboard.html)")  # fmt: skip
+    add("--from", dest="source", metavar="JSONL", help="make the page of an earlier run")
+    add("--limit", metavar="SECONDS", type=float, default=1800.0, help="time for an adapter (default: 1800)")
+    add("--force", action="store_true", help="overwrite any file at PATH")
+    return parser
+
+
+def _adapters(files: List[Path]) -> List[Path]:
+    found = files or sorted(path for folder in ADAPTERS if folder.is_dir() for path in folder.glob("*.py"))
+    if not found:
+        raise CommandError(f"there are no adapters (looked in {', '.join(map(str, ADAPTERS))}).")
+    for path in found:
+        if not path.is_file():
+            raise CommandError(f"the adapter does not exist (got '{path}').")
+    return found
+
+
+def packages_of(path: Path) -> List[str]:
+    """Returns the packages that an adapter lists, without running it."""
+    line = next((one for one in path.read_text("utf-8").splitlines() if one.startswith("PACKAGES = ")), "PACKAGES = []")
+    return json.loads(line.partition("=")[2].partition("#")[0])
+
+
+def measure(path: Path, limit_s: float) -> Iterator[Dict[str, Any]]:
+    """Runs an adapter in a process of its own, on one CPU, and yields its records."""
+    first = min(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
+    one_cpu = (lambda: os.sched_setaffinity(0, {first})) if first is not None else None
+    words = [sys.executable, "-m", "posenc.scoreboard.measure", str(path)]
+    install = "pip install " + " ".join(packages_of(path))
+    try:
+        done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
+                              timeout=limit_s, preexec_fn=one_cpu, check=False)  # fmt: skip
+    except subprocess.TimeoutExpired:
+        yield {"adapter": path.stem, "skipped": f"it took longer than {limit_s:g} s", "install": install}
+        return
+    records = [json.loads(line) for line in done.stdout.decode("utf-8", "replace").splitlines() if line[:1] == "{"]
+    yield from records
+    if done.returncode != 0:
+        last = (done.stderr.decode("utf-8", "replace").strip().splitlines() or [f"status {done.returncode}"])[-1]
+        yield {"adapter": path.stem, "skipped": last, "install": install}
+
+
+def machine() -> Dict[str, Any]:
+    """Returns the date and the machine of a run."""
+    import posenc
+
+    if not hasattr(posenc, "rope_half"):
+        raise CommandError("the scoreboard calls the kernels from Python. Install the package: pip install .")
+    model = next((line.partition(":")[2].strip() for line in Path("/proc/cpuinfo").read_text("utf-8").splitlines()
+                  if line.startswith("model name")), platform.machine())  # fmt: skip
+    return {"date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"), "cpu": model,
+            "system": platform.platform(), "python": platform.python_version(), "posenc": posenc.__version__}  # fmt: skip
+
+
+def groups_of(records: List[Dict[str, Any]]) -> List[Group]:
+    """Returns the rows by what their columns are."""
+    rows = [record for record in records if "kernel" in record]
+    named = {kernel for _, kernels in GROUPS for kernel in kernels}
+    groups = (Group(title, [row for row in rows if (row["kernel"] in kernels if kernels else row["kernel"] not in named)])
+              for title, kernels in GROUPS)  # fmt: skip
+    return [group for group in groups if group.rows]
+
+
+NOTES = (
+    "A verdict is that of posenc.check(): golden vectors, accuracy, properties and random problems. A numerics mode, such "
+    "as hf_f32, says which arithmetic of the angles a table matches. Positions are those that the library offers.",
+    "Below 10^n: the largest absolute error of a cosine or sine at positions with n digits, against exact arithmetic, with "
+    "128 channels and a base of 10 000. Positions below 131 072 were all compared, and samples beyond. An angle in f32 has "
+    "an error that grows with the position, so that a table can match its mode and still be far from the exact values.",
+    "Prompt: 512 tokens, 32 heads, 128 channels in f32, to a new array, on one CPU. One head: the same with one token, "
+    "which is mostly the cost of a call. The ratio is that of the times in turn, theirs to posenc's, with quartiles.",
+    "NaN spreads: a NaN in one pair of channels changed another pair.",
+)
+
+
+def _error(value: Any) -> str:
+    return "–" if value is None else f"{value:.0e}".replace("e-0", "e-").replace("e+0", "e+") if value else "0"
+
+
+def render(records: List[Dict[str, Any]], suffix: str) -> bytes:
+    """Returns the page: HTML, Markdown, or the records themselves."""
+    if suffix == ".jsonl":
+        return "".join(json.dumps(record) + "\n" for record in records).encode()
+    env = environment(markdown=suffix == ".md")
+    env.loader = type(env.loader)(HERE / "templates")  # type: ignore[misc, arg-type, call-arg]
+    css = (HERE.parents[0] / "report" / "templates" / "page.css").read_text("utf-8") if suffix == ".html" else ""
+    text = env.get_template(f"scoreboard{suffix}.j2").render(
+        machine=records[0], groups=groups_of(records), notes=NOTES, css=Markup(css),
+        versions={record["adapter"]: record["versions"] for record in records if "versions" in record},
+        skipped=[record for record in records if "skipped" in record],
+    )  # fmt: skip
+    return text.encode()
+
+
+def main(words: List[str]) -> int:
+    """Runs the command. Returns its exit code."""
+    args = _parser().parse_args(words)
+    outputs: List[Path] = args.output or [Path("scoreboard.html")]
+    for path in outputs:
+        if path.suffix not in (".html", ".md", ".jsonl"):
+            raise CommandError(f"the output has an unknown suffix (got '{path}'). Expected .html, .md or .jsonl.")
+        check_output(path, MARKER, force=args.force)
+    if args.source:
+        records = [json.loads(line) for line in read_text(args.source, "records").splitlines()]
+    else:
+        paths = _adapters(args.files)
+        records = [{"scoreboard": "posenc scoreboard", **machine()}]
+        for path in paths:
+            print(f"{path.stem} ...", file=sys.stderr)
+            records += measure(path, args.limit)
+    for path in outputs:
+        write_file(path, render(records, path.suffix), MARKER, force=args.force)
+        print(f"written: {path}", file=sys.stderr)
+    return 0

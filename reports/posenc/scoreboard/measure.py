@@ -1,0 +1,242 @@
+"""Measures the rows of one adapter: verdict, error by decade of position, NaN, speed.
+
+`python -m posenc.scoreboard.measure FILE` prints a JSON line for each row. The scoreboard runs it in a process of its
+own, on one CPU.
+"""
+
+import contextlib
+import gc
+import importlib.metadata
+import importlib.util
+import json
+import math
+import sys
+import time
+import traceback
+from pathlib import Path
+from statistics import median
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+
+import numpy as np
+
+import posenc
+from posenc.checking.arrays import converter, tensor_of
+from posenc.checking.client import Call
+from posenc.checking.message import Tensor
+from posenc.checking.module import RotaryModule
+
+from . import ROWS, Row
+
+Table = Callable[[np.ndarray], np.ndarray]  # positions [n] to [n, columns]
+LIMITS = (1e-3, 1e-2, 1e-1)
+DENSE, FARTHEST = 1 << 17, 10**7  # all positions below the first are compared, and 64 of each part up to the second
+CHUNK = 4096
+DIM, ROPE_THETA = 128, 10000.0  # of a table that is no module's
+TOKENS, HEADS = 512, 32  # of a timed rotation: a prompt of Llama 3.1 8B
+ROUNDS, CALLS_S = 15, 0.02
+
+
+def load(path: Path) -> Tuple[List[Row], Dict[str, str]]:
+    """Loads an adapter. Returns its rows, and the versions of the packages that it calls."""
+    ROWS.clear()
+    spec = importlib.util.spec_from_file_location(f"posenc_adapter_{path.stem}", path)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    names = [package.partition("==")[0] for package in module.PACKAGES]
+    known = getattr(module, "VERSIONS", None)  # of what is no package
+    return list(ROWS), known or {name: importlib.metadata.version(name) for name in names}
+
+
+# ---- Error by position ----
+
+
+def _chunks(most: int) -> Iterator[np.ndarray]:
+    """Yields positions below `most`: all below DENSE, then 64 of each fifteenth of a decade."""
+    for first in range(0, min(DENSE, most), CHUNK):
+        yield np.arange(first, min(first + CHUNK, most))
+    parts = np.geomspace(DENSE, FARTHEST, 29)
+    for least, end in zip(parts, parts[1:]):
+        positions = np.unique(np.linspace(least, end - 1, 64).astype(np.int64))
+        if positions[0] < most:
+            yield positions[positions < most]
+
+
+def errors_by_position(table: Table, exact: Table, most: int) -> Dict[str, Any]:
+    """Compares tables at positions below `most`.
+
+    Returns the worst error of each decade with its place, and the first position with an error above each of LIMITS.
+    """
+    decades: Dict[int, Dict[str, Any]] = {}
+    above: Dict[str, Optional[int]] = {f"{limit:g}": None for limit in LIMITS}
+    for positions in _chunks(most):
+        got, want = table(positions), exact(positions)
+        error = np.abs(got.astype(np.float64) - want)
+        error[np.isnan(error)] = math.inf
+        worst = error.max(1)
+        for name, place in above.items():
+            found = np.flatnonzero(worst > float(name))
+            if place is None and len(found):
+                above[name] = int(positions[found[0]])
+        digits = np.char.str_len(positions.astype(str))
+        for decade in np.unique(digits):
+            row = int(np.where(digits == decade, worst, -1).argmax())
+            if worst[row] > decades.get(int(decade), {"error": -1})["error"]:
+                column = int(error[row].argmax())
+                decades[int(decade)] = {"error": float(worst[row]), "position": int(positions[row]), "column": column,
+                                        "got": float(got[row, column]), "want": float(want[row, column])}  # fmt: skip
+    return {"decades": [{"digits": digits, **worst} for digits, worst in sorted(decades.items())], "above": above}
+
+
+def _as_numpy(value: Any) -> np.ndarray:
+    """Returns an array of any framework as f32 of NumPy, without a copy if there is none to make."""
+    tensor = tensor_of(value)
+    return np.frombuffer(tensor.data, np.float32).reshape(tensor.shape)
+
+
+def _table_of(call: Callable[..., Any], row: Row, frequencies: Any, modes: List[str]) -> Table:
+    """Returns cosines and sines side by side, or sinusoids, as a function of positions."""
+    element = np.float64 if "exact" in modes else np.float32
+    function, convert = Call(call, row.kernel), converter(row.framework, None)
+    parameters = {"rotary_dim": frequencies.dim, "dim": frequencies.dim, "rope_theta": ROPE_THETA, "scaling": "none",
+                  "factor": 1.0, "attention_factor": 1.0, "freq_spacing": "exponent", "scale": 1.0, "dtype": "f32",
+                  "numerics": "hf_f32", "layout": "interleaved"}  # fmt: skip
+
+    def table(positions: np.ndarray) -> np.ndarray:
+        inputs = {"positions": positions, "inv_freq": np.asarray(frequencies.inv_freq, element)}
+        value = function({name: convert(_tensor(array)) for name, array in inputs.items()}, parameters)
+        parts = value if isinstance(value, (tuple, list)) else [value]
+        return np.concatenate([_as_numpy(part) for part in parts], 1)
+
+    return table
+
+
+def _tensor(array: np.ndarray) -> Tensor:
+    return Tensor({"float32": "F32", "float64": "F64", "int64": "I64"}[array.dtype.name], array.shape, array.tobytes())
+
+
+def _exact_table(frequencies: Any, kernel: str) -> Table:
+    def table(positions: np.ndarray) -> np.ndarray:
+        if kernel == "sinusoidal":
+            return posenc.sinusoidal(frequencies, positions)
+        return np.concatenate(posenc.rope_table(frequencies, positions), 1)
+
+    return table
+
+
+# ---- NaN and speed of rotations ----
+
+
+def _rotation_inputs(tokens: int, heads: int) -> Dict[str, np.ndarray]:
+    draw = np.random.default_rng(0)
+    cos, sin = posenc.rope_table(posenc.Frequencies(dim=DIM), np.arange(tokens))
+    return {"x": draw.standard_normal((tokens, heads, DIM), dtype=np.float32), "cos": cos, "sin": sin}
+
+
+def spreads_nan(row: Row) -> Optional[bool]:
+    """Returns whether a NaN in one pair of channels changes another pair."""
+    inputs = _rotation_inputs(2, 2)
+    call, convert = Call(row.fn, row.kernel), converter(row.framework, None)
+    inputs["x"][0, 0, 0] = math.nan
+    out = _as_numpy(call({name: convert(_tensor(array)) for name, array in inputs.items()}, {}))
+    partner = DIM // 2 if row.kernel == "rope_half" else 1
+    return int(np.isnan(out).sum()) != 2 or not np.isnan(out[0, 0, [0, partner]]).all()
+
+
+def _per_call(call: Callable[[], Any], count: int) -> float:
+    begin = time.perf_counter()
+    for _ in range(count):
+        call()
+    return (time.perf_counter() - begin) / count
+
+
+def speed(theirs: Callable[[], Any], ours: Callable[[], Any]) -> Dict[str, float]:
+    """Times two calls in turn. Returns medians in seconds and the median ratio with its quartiles."""
+    calls, times, ratios = (theirs, ours), ([], []), []  # type: ignore[var-annotated]
+    counts = [max(1, int(CALLS_S / max(_per_call(call, 3), 1e-7))) for call in calls]  # warm, too
+    gc.disable()
+    for turn in range(ROUNDS):
+        for which in (0, 1) if turn % 2 else (1, 0):
+            times[which].append(_per_call(calls[which], counts[which]))
+        ratios.append(times[0][-1] / times[1][-1])
+    gc.enable()
+    ordered = sorted(ratios)
+    return {"theirs_s": median(times[0]), "ours_s": median(times[1]), "ratio": median(ratios),
+            "low": ordered[len(ordered) // 4], "high": ordered[-1 - len(ordered) // 4]}  # fmt: skip
+
+
+def time_rotation(row: Row) -> Dict[str, Dict[str, float]]:
+    """Times a rotation of a prompt and one of a single head, both to new arrays, beside posenc's on the same values."""
+    found = {}
+    for name, tokens, heads in (("prompt", TOKENS, HEADS), ("call", 1, 1)):
+        arrays = _rotation_inputs(tokens, heads)
+        convert = converter(row.framework, None)
+        given = [convert(_tensor(array)) for array in arrays.values()]
+        own = getattr(posenc, row.kernel)
+
+        def theirs() -> Any:
+            out = row.fn(*given)
+            return out.block_until_ready() if hasattr(out, "block_until_ready") else out
+
+        found[name] = speed(theirs, lambda: own(*arrays.values()))
+    return found
+
+
+# ---- A row ----
+
+
+def _add_table(
+    record: Dict[str, Any], row: Row, call: Callable[..., Any], frequencies: Any, most: int, modes: List[str]
+) -> None:
+    table, exact = _table_of(call, row, frequencies, modes), _exact_table(frequencies, row.kernel)
+    with contextlib.suppress(NotImplementedError):  # a library may offer other frequencies alone
+        record.update(errors_by_position(table, exact, min(most, FARTHEST)))
+
+
+def _check_module(record: Dict[str, Any], row: Row) -> Any:
+    module, config = row.fn()
+    rope = posenc.Rope.from_config(config, row.layer_type)
+    result = posenc.check_module(module, config, layer_type=row.layer_type)
+    call = RotaryModule(module, row.layer_type or "")
+    _add_table(record, row, call, rope.freqs, config.max_position_embeddings, [])
+    return result
+
+
+def _check_function(record: Dict[str, Any], row: Row) -> Any:
+    result = posenc.check(row.fn, row.kernel, framework=row.framework, max_position=row.max_position)
+    if row.kernel in ("rope_table", "sinusoidal"):
+        frequencies = posenc.Frequencies(dim=DIM, rope_theta=ROPE_THETA)
+        _add_table(record, row, row.fn, frequencies, row.max_position or FARTHEST, result.modes)
+    if row.kernel in ("rope_half", "rope_interleaved"):
+        record.update(spreads_nan=spreads_nan(row))
+        if result:
+            record.update(speed=time_rotation(row))
+    return result
+
+
+def measure(row: Row) -> Dict[str, Any]:
+    """Returns the record of a row."""
+    record: Dict[str, Any] = {"kernel": row.kernel, "title": row.title}
+    try:
+        result = (_check_module if row.is_module else _check_function)(record, row)
+        worst = [{"range": name, "case": one["case"], **one["error"]} for name, one in result.best.worst_by_range()]
+        record.update(ok=bool(result), modes=[mode for mode in result.modes if mode != "given"], worst=worst,
+                      counts=result.best.counts(), mistake=result.mistake,
+                      reason=result.failures[0].get("reason", "") if result.failures else "")  # fmt: skip
+    except Exception as error:  # pylint: disable=broad-except  # a row that cannot be measured is a result
+        record["error"] = f"{type(error).__name__}: {error}"
+        traceback.print_exc()
+    return record
+
+
+def main(words: List[str]) -> None:
+    """Prints the versions of an adapter's packages, then its rows."""
+    path = Path(words[0])
+    rows, versions = load(path)
+    print(json.dumps({"adapter": path.stem, "versions": versions}), flush=True)
+    for row in rows:
+        print(json.dumps({"adapter": path.stem, **measure(row)}), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
