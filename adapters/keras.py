@@ -2,10 +2,10 @@
 import os
 
 os.environ.setdefault("KERAS_BACKEND", "torch")
-import keras_hub
-import torch
+import keras_hub  # noqa: E402
+import torch  # noqa: E402
 
-from posenc.scoreboard import implements, table_by_rotation
+from posenc.scoreboard import implements, table_by_rotation  # noqa: E402
 
 PACKAGES = ["torch", "keras", "keras-hub"]
 

@@ -1,6 +1,5 @@
-"""MLX on a CPU: mx.fast.rope(), nn.SinusoidalPositionalEncoding and nn.ALiBi."""
+"""MLX on a CPU: mx.fast.rope()."""
 import mlx.core as mx
-import mlx.nn as nn
 import numpy as np
 
 from posenc.scoreboard import implements, table_by_rotation

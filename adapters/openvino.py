@@ -12,7 +12,7 @@ PACKAGES = ["openvino"]
 
 @lru_cache()
 def compiled(rotary_dim):
-    """Compiles x cos + rotate_half(x) sin with x [1, heads, tokens, rotary_dim], cos and sin [1, 1, tokens, rotary_dim]."""
+    """Compiles x cos + rotate_half(x) sin of x [1, heads, tokens, rotary_dim] by [1, 1, tokens, rotary_dim]."""
     x, cos, sin = (op.parameter([1, heads, -1, rotary_dim], np.float32) for heads in (-1, 1, 1))
     first, second = op.split(x, 3, 2).outputs()
     half = op.concat([op.multiply(second, np.float32(-1)), first], 3)

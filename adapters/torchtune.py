@@ -1,5 +1,4 @@
 """torchtune: its rotary modules, whose tables are read by rotating unit vectors."""
-import torch
 from torchtune.models.llama3_1 import Llama3ScaledRoPE
 from torchtune.modules import RotaryPositionalEmbeddings
 
@@ -10,7 +9,8 @@ LARGEST = 1 << 17  # rows of the cache
 
 
 def rotate(module, positions, dim):
-    return table_by_rotation(lambda x: module(x[None], input_pos=positions[None].long())[0], positions, dim, "interleaved")
+    at = positions[None].long()
+    return table_by_rotation(lambda x: module(x[None], input_pos=at)[0], positions, dim, "interleaved")
 
 
 @implements("rope_table", "RotaryPositionalEmbeddings", max_position=LARGEST)

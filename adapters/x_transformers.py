@@ -1,5 +1,4 @@
 """x-transformers: RoPE, ALiBi and T5's biases."""
-import torch
 from x_transformers.x_transformers import (AlibiPositionalBias, RelativePositionBias, RotaryEmbedding,
                                            apply_rotary_pos_emb)
 

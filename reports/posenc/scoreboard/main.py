@@ -141,27 +141,30 @@ def machine() -> Dict[str, Any]:
         raise CommandError("the scoreboard calls the kernels from Python. Install the package: pip install .")
     model = next((line.partition(":")[2].strip() for line in Path("/proc/cpuinfo").read_text("utf-8").splitlines()
                   if line.startswith("model name")), platform.machine())  # fmt: skip
-    return {"date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"), "cpu": model,
-            "system": platform.platform(), "python": platform.python_version(), "posenc": posenc.__version__}  # fmt: skip
+    today = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d")
+    return {"date": today, "cpu": model, "system": platform.platform(), "python": platform.python_version(),
+            "posenc": posenc.__version__}  # fmt: skip
 
 
 def groups_of(records: List[Dict[str, Any]]) -> List[Group]:
     """Returns the rows by what their columns are."""
     rows = [record for record in records if "kernel" in record]
     named = {kernel for _, kernels in GROUPS for kernel in kernels}
-    groups = (Group(title, [row for row in rows if (row["kernel"] in kernels if kernels else row["kernel"] not in named)])
-              for title, kernels in GROUPS)  # fmt: skip
-    return [group for group in groups if group.rows]
+    groups = []
+    for title, kernels in GROUPS:
+        found = [row for row in rows if (row["kernel"] in kernels) or (not kernels and row["kernel"] not in named)]
+        groups += [Group(title, found)] if found else []
+    return groups
 
 
 NOTES = (
-    "A verdict is that of posenc.check(): golden vectors, accuracy, properties and random problems. A numerics mode, such "
-    "as hf_f32, says which arithmetic of the angles a table matches. Positions are those that the library offers.",
-    "Below 10^n: the largest absolute error of a cosine or sine at positions with n digits, against exact arithmetic, with "
-    "128 channels and a base of 10 000. Positions below 131 072 were all compared, and samples beyond. An angle in f32 has "
-    "an error that grows with the position, so that a table can match its mode and still be far from the exact values.",
+    "A verdict is that of posenc.check(): golden vectors, accuracy, properties and random problems. A numerics mode, "
+    "such as hf_f32, says which arithmetic of the angles a table matches. A library is asked for what it offers.",
+    "Below 10^n: the largest absolute error of a cosine or sine at positions with n digits, against exact arithmetic, "
+    "with 128 channels and a base of 10 000. Positions below 131 072 were all compared, and samples beyond. The error "
+    "of an f32 angle grows with the position. A table can therefore match its mode and still be far from exact values.",
     "Prompt: 512 tokens, 32 heads, 128 channels in f32, to a new array, on one CPU. One head: the same with one token, "
-    "which is mostly the cost of a call. The ratio is that of the times in turn, theirs to posenc's, with quartiles.",
+    "which is mostly the cost of a call. The ratio is that of times in turn, theirs to posenc's, with quartiles.",
     "NaN spreads: a NaN in one pair of channels changed another pair.",
 )
 
