@@ -79,6 +79,8 @@ test_command() { # NAME COMMAND: it works; of one with words in capitals, which 
     *' list '* | *' explain '* | *' table '* | *' plot '*) ;;
     *) set -- "$1" "$2 --help" ;;
     esac
+    ! grep -qxF -e "$2" ran || return # on another page
+    echo "$2" >>ran
     run eval "$2"
     case $2 in *' plot '*) grep -q 'lacks the module' stderr && skip "$1" 'no matplotlib' && return ;; esac
     succeeded "$1"
@@ -119,13 +121,10 @@ test_link() { # NAME TEXT TARGET: FILE, FILE#HEADING or #HEADING
 }
 
 named=0
-for text in README.md CONTRIBUTING.md SECURITY.md docs/install.md docs/how-to.md docs/coming-from.md docs/stability.md \
-    docs/output.md docs/architecture.md docs/one-test.md docs/grammars.md docs/adding.md docs/accuracy.md docs/encodings.md \
-    docs/exports.md docs/fleets.md docs/ci.md docs/misconceptions.md docs/topics.md \
-    docs/performance.md docs/performance/*.md docs/course/*.md; do
-    [ -f "$root/$text" ] || continue
+: >ran
+for text in $(cd "$root" && echo README.md CONTRIBUTING.md SECURITY.md docs/*.md docs/*/*.md); do
     awk -v out="$scratch/work" -f "$here/blocks.awk" "$root/$text" >found || fail "$text was read" "awk ended with $?"
-    [ -s found ] || fail "$text has commands or blocks" 'none was found'
+    [ -s found ] || fail "$text has commands, blocks or links" 'none was found'
     while read -r kind line what; do
         case $kind in
         block) test_block "$text:$line: block of $what" "$what" "$scratch/work/$line.$what" ;;
