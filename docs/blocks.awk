@@ -2,10 +2,10 @@
 #
 #     awk -v out=FOLDER -f blocks.awk FILE.md
 #
-# Writes each fenced block to FOLDER/LINE.LANGUAGE and prints "block LINE LANGUAGE"; of a block that stands below a line
-# <!-- not run: why --> it prints "exempt LINE why".  Prints "command LINE COMMAND" for what is typed: lines of the text
-# indented by four spaces, and `posenc ...` or `./run ...` within a sentence, where a line may end.  Prints "link LINE TARGET"
-# for each link and picture.
+# Writes each fenced block to FOLDER/LINE.LANGUAGE and prints "block LINE LANGUAGE". Prints "typed LINE COMMAND" for lines of
+# the text indented by four spaces, and "command LINE COMMAND" for code within a sentence, where a line may end. Of blocks and
+# typed lines below a line <!-- not run: why --> or <!-- not compared: why --> it prints "exempt LINE why". Prints
+# "link LINE TARGET" for each link and picture.
 /^ *```/ && inside {
     close(inside)
     inside = ""
@@ -25,15 +25,18 @@ inside {
     why = ""
     next
 }
-/^<!-- not run: .* -->$/ {
-    why = substr($0, 15, length($0) - 18)
+/^<!-- not (run|compared): .* -->$/ {
+    why = substr($0, index($0, ":") + 2)
+    sub(/ -->$/, "", why)
     next
 }
 /^    [^ ]/ && !paragraph { # as in Markdown: indented, and not the continuation of a list
-    print "command", NR, substr($0, 5)
+    if (why != "") print "exempt", NR, why
+    else print "typed", NR, substr($0, 5)
     next
 }
 {
+    if (/[^ ]/) why = ""
     paragraph = /[^ ]/
     spans($0)
     links($0)

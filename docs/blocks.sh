@@ -9,9 +9,11 @@
 # - A ```meson or ```cmake block stands, line for line, in the project of cli/tests/consumer, which consumer.sh builds; a
 #   ```yaml block in examples/ci/workflow.yml, which cli/tests/action.sh reads.
 # - Tests of Python run ```python blocks of lessons, of docs/check.md and of docs/python.md. A block without a language is
-#   output. Other languages
-#   are rejected.
+#   output. Other languages are rejected.
 # - A block that cannot run says why in a line above it: <!-- not run: why -->
+# - The commands of a tutorial are typed one after the other, in an empty folder beside posenc. A ```c block that begins with
+#   a line /* FILE */ is saved under that name. A block without a language is what the last command prints, whole, except
+#   where a line ... stands for others, or a line <!-- not compared: why --> above it.
 # - posenc list, explain, table and plot run as they stand; of commands that take longer, or with a NAME to be filled
 #   in, the options are asked for (--help).
 # - What follows ./run is a job of run or a command.
@@ -41,20 +43,30 @@ test_lines() { # NAME BLOCK FILE: each line of the block stands in the file
     same "$1, in $3" "$status" 1
 }
 
-test_excerpt() { # NAME FILE BLOCK: the lines between ... stand in the file, one after the other
-    run awk 'function part() { wrong = wrong || !index(file, "\n" lines); lines = "" }
+# The lines of a block stand in a file, one after the other, except that a line ... stands for others.
+is_excerpt() { # FILE BLOCK
+    awk 'function part() { at = index(file, "\n" lines); wrong = wrong || !at; file = substr(file, at + length(lines)); lines = "" }
         BEGIN { file = "\n" }
         NR == FNR { file = file $0 "\n"; next }
-        FNR > 1 && /^ *[.][.][.]$/ { part(); next }
-        FNR > 1 { lines = lines $0 "\n" }
-        END { part(); exit wrong }' "$root/$2" "$3"
-    same "$1, an excerpt of $2" "$status" 0
+        /^ *[.][.][.]$/ { part(); next }
+        { lines = lines $0 "\n" }
+        END { part(); exit wrong }' "$1" "$2"
+}
+
+test_excerpt() { # NAME FILE BLOCK: the block without its first line
+    sed 1d "$3" >work/excerpt
+    is_excerpt "$root/$2" work/excerpt
+    verdict "$1, an excerpt of $2" "$2 has other lines"
 }
 
 test_block() { # NAME LANGUAGE FILE
     source=$(sed -n '1s,^/[*] from \(.*\) [*]/$,\1,p' "$3")
     if [ -n "$source" ]; then
         test_excerpt "$1" "$source" "$3"
+        return
+    fi
+    if [ -n "$tutorial" ]; then
+        test_saved_or_printed "$1" "$2" "$3"
         return
     fi
     case $2 in
@@ -68,6 +80,58 @@ test_block() { # NAME LANGUAGE FILE
     esac
 }
 
+# ---- Tutorials ----
+
+begin_tutorial() { # the folder and the variables in which its first line is typed
+    rm -rf work/beside
+    mkdir work/beside && ln -s "$root" work/beside/posenc
+    echo "$scratch/work/beside" >folder
+    (
+        for name in $(env | sed -n 's/^\(GITHUB_[A-Z_0-9]*\|CI_[A-Z_0-9]*\|GIT_[A-Z_]*\|POSENC_[A-Z_0-9]*\)=.*/\1/p'); do unset "$name"; done
+        PATH=$(dirname "$POSENC"):$PATH
+        export PKG_CONFIG_PATH="$library/../meson-uninstalled" LD_LIBRARY_PATH="$library"
+        export HOME="$scratch" XDG_CACHE_HOME="$scratch/cache" GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null
+        export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b
+        export -p >variables
+    )
+}
+
+type_line() { # NAME COMMAND: in the folder and with the variables that the line before it left
+    (
+        unset -f posenc
+        . ./variables
+        cd "$(cat folder)" || exit
+        eval "$2" >"$scratch/stdout" 2>"$scratch/stderr" </dev/null || exit
+        pwd >"$scratch/folder"
+        export -p >"$scratch/variables"
+    )
+    status=$?
+    case $status$2 in 1posenc\ verify\ *) status=0 ;; esac # a check fails: the page shows it
+    succeeded "$1"
+}
+
+is_printed() { # FILES
+    { echo BEGIN && cat "$@" && echo END; } >work/printed
+    is_excerpt work/printed work/shown
+}
+
+test_saved_or_printed() { # NAME LANGUAGE FILE: a file that begins with its name in a comment, or what the last line printed
+    name=$(sed -n '1s,^\(/[*]\|#\) \([a-z_]*[.][a-z]*\)\( [*]/\)*$,\2,p' "$3")
+    if [ -n "$name" ]; then
+        cp "$3" "$(cat folder)/$name"
+    elif [ "$2" = text ] && [ -n "$why" ]; then
+        skip "$1" "$why"
+    elif [ "$2" = text ]; then
+        { echo BEGIN && cat "$3" && echo END; } >work/shown
+        is_printed stdout || is_printed stderr stdout # a message of the program, and what echo prints
+        verdict "$1" 'the last line printed other text'
+    else
+        fail "$1" 'no name in its first line'
+    fi
+}
+
+# ---- All pages ----
+
 posenc() {
     "$POSENC" "$@"
 }
@@ -80,6 +144,8 @@ test_command() { # NAME COMMAND: it works; of one with words in capitals, which 
     *' list '* | *' explain '* | *' table '* | *' plot '*) ;;
     *) set -- "$1" "$2 --help" ;;
     esac
+    ! grep -qxF -e "$2" ran || return # on another page
+    echo "$2" >>ran
     run eval "$2"
     case $2 in *' plot '*) grep -q 'lacks the module' stderr && skip "$1" 'no matplotlib' && return ;; esac
     succeeded "$1"
@@ -119,21 +185,30 @@ test_link() { # NAME TEXT TARGET: FILE, FILE#HEADING or #HEADING
     fi
 }
 
-named=0
-for text in README.md CONTRIBUTING.md SECURITY.md docs/install.md docs/how-to.md docs/coming-from.md docs/stability.md \
-    docs/output.md docs/architecture.md docs/one-test.md docs/grammars.md docs/adding.md docs/accuracy.md docs/encodings.md \
-    docs/exports.md docs/python.md docs/check.md docs/protocol.md docs/fleets.md docs/ci.md docs/misconceptions.md docs/topics.md \
-    docs/performance.md docs/performance/*.md docs/course/*.md; do
-    [ -f "$root/$text" ] || continue
+named=0 why=
+: >ran
+no_gdb='no gdb, or it may not trace a process'
+! gdb -q -batch -ex run --args true 2>&1 | grep -q 'exited normally' || no_gdb=
+for text in $(cd "$root" && echo README.md CONTRIBUTING.md SECURITY.md docs/*.md docs/*/*.md); do
+    case $text in
+    docs/tutorials/* | docs/debugging.md) tutorial=yes && begin_tutorial ;;
+    *) tutorial= ;;
+    esac
     awk -v out="$scratch/work" -f "$here/blocks.awk" "$root/$text" >found || fail "$text was read" "awk ended with $?"
-    [ -s found ] || fail "$text has commands or blocks" 'none was found'
+    [ -s found ] || fail "$text has commands, blocks or links" 'none was found'
     while read -r kind line what; do
         case $kind in
         block) test_block "$text:$line: block of $what" "$what" "$scratch/work/$line.$what" ;;
         exempt) skip "$text:$line: block" "$what" ;;
-        command)
+        typed | command)
             what=${what%%  *\#*} # a comment behind it
-            test_typed "$text:$line: $what" "$what"
+            if [ $kind$tutorial = typedyes ]; then
+                why=
+                case $what in gdb\ * | *\ gdb\ *) why=$no_gdb ;; esac
+                if [ -n "$why" ]; then skip "$text:$line: $what" "$why"; else type_line "$text:$line: $what" "$what"; fi
+            else
+                test_typed "$text:$line: $what" "$what"
+            fi
             ;;
         link) test_link "$text:$line: link to $what" "$text" "$what" ;;
         esac
