@@ -13,6 +13,7 @@ from typing import List
 import pytest
 
 from posenc.__main__ import COMMANDS
+from posenc.command import CommandError
 from posenc.engine import Engine
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,6 +46,14 @@ def test_pip_reads_the_list() -> None:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_command_has_a_main_function(name: str) -> None:
     assert callable(importlib.import_module(f"posenc.{name}.main").main)
+
+
+@pytest.mark.parametrize("line", ["compare -o", "doctor -o", "explain --types -o", "explore -o", "report -o",
+                                  "report --dir", "results export records -o", "tune"])  # fmt: skip
+def test_empty_path_is_rejected(line: str) -> None:
+    name, *arguments = line.split()
+    with pytest.raises(CommandError, match=r"expected a path \(got ''\)"):
+        importlib.import_module(f"posenc.{name}.main").main([*arguments, ""])
 
 
 def test_wheel_has_all_that_is_not_python() -> None:
