@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 HEADERS = [f"impl/include/posenc{name}.h" for name in ("", "/relative", "/backend", "/experimental")]
 NAMES = r"\b(struct|enum) (?:POSENC_ENUM )?(posenc_\w+)(?= \{|;)|\b(posenc_\w+)\(|^#define (\w+)"
 KERNEL = r'(?m)^POSENC_KERNEL\(\w+, (\w+), (\w+), "[^"]*",\s+\w+, (\w+), \w+, (\w+), \w+\)'
+GLOSSARY = "The [glossary](glossary.md) defines the terms."
 PROCESSORS = {"": "any", "x86": "x86-64", "avx512_wanted": "x86-64", "arm": "ARM", "riscv": "RISC-V"}
 
 
@@ -48,9 +49,8 @@ def escape(words):
 @lru_cache()
 def api_page():
     """Returns the Markdown of the C API."""
-    about = "Functions and types of the headers. Errors are values of [one enum](#posenc_status). The [glossary](glossary.md) " \
-        "defines the terms."
-    return f"# C API\n\n{about}\n\n" + "\n\n".join(part for header in HEADERS for part in describe_header(header))
+    about = f"Functions and types of the headers. Errors are values of [one enum](#posenc_status). {GLOSSARY}"
+    return "\n\n".join(["# C API", about, *(part for header in HEADERS for part in describe_header(header))])
 
 
 def describe_header(path):
@@ -106,9 +106,8 @@ def cli_page():
     last = [block for block in top.blocks if block[0] in ("Exit codes", "Environment")]
     return "\n\n".join([
         "# Command line",
-        "Commands of the program `posenc`, with their options, exit codes and environment variables. `posenc COMMAND "
-        "--help` and the man page print the same. Functions of C return [other codes](c-api.md#posenc_status). The "
-        "[glossary](glossary.md) defines the terms.",
+        "Commands of the program `posenc`, with their options, exit codes and environment variables, as `posenc COMMAND "
+        f"--help` prints them. C functions return [other codes](c-api.md#posenc_status). {GLOSSARY}",
         table(["command", "purpose"], commands),
         *(part for title, _, rows in last for part in (f"## {title}", help_table("name", rows))),
         *(part for page in below for part in command_parts(page)),
@@ -128,8 +127,8 @@ def command_parts(page):
 
 
 def help_table(title, rows):
-    codes = (", ".join(f"`{part}`" for part in first.split(", ")) for first, _ in rows)
-    return table([title.lower() or "name", "meaning"], ([code, help_text(text)] for code, (_, text) in zip(codes, rows)))
+    return table([title.lower() or "name", "meaning"],
+                 ([", ".join(f"`{part}`" for part in first.split(", ")), help_text(text)] for first, text in rows))
 
 
 def help_text(text):
@@ -144,8 +143,8 @@ def help_text(text):
 def support_page():
     kernels = re.findall(KERNEL, read("impl/include/posenc_kernels.def"))
     provided = re.findall(r"KERNEL\((\w+)\)", read("impl/plugins/sleef.c"))
-    listed = subprocess.run([program(), "list", "cases", "--quiet"], stdout=subprocess.PIPE, encoding="utf-8", check=True).stdout
-    vectors = Counter(re.findall(r"(?m)^(\w+)/(\w+)/", listed))
+    cases = subprocess.check_output([program(), "list", "cases", "--quiet"], encoding="utf-8")
+    vectors = Counter(re.findall(r"(?m)^(\w+)/(\w+)/", cases))
     headers = "".join(map(read, HEADERS))
     rows = []
     for name, signature, x, angles in kernels:
@@ -160,9 +159,9 @@ def support_page():
     return "\n\n".join([
         "# Support",
         "Kernels, backends, element types, numerics modes and processors that posenc supports. "
-        "`posenc list` prints those of your machine. The [glossary](glossary.md) defines the terms.",
+        f"`posenc list` prints those of your machine. {GLOSSARY}",
         "## Kernels",
-        "Every kernel runs on every backend below, except that the family sleef has only the kernels marked in the last "
+        "Every kernel runs on every backend below, except that the family sleef has only those marked in the last "
         "column. Each takes f32, f16 and bf16; the columns count golden vectors of these types.",
         table(["kernel", "encodings", "in place", "transpose", "modes", "f32", "f16", "bf16", "sleef"], rows),
         "## Numerics modes",

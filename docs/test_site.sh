@@ -43,7 +43,7 @@ verdict 'so do exit codes and variables' "missing: $(tr '\n' ' ' <missing)"
 # ---- Support ----
 
 # A line for each row of a table: cells with " | " after each.
-tr -d '\n' <site/support.html | sed 's/<tr>/\n/g; s/<\/t[dh]>/ | /g' | sed 's/<[^>]*>//g' >rows
+tr -d '\n' <site/support.html | awk '{ gsub(/<tr>|<\/table>/, "\n"); gsub(/<\/t[dh]>/, " | "); gsub(/<[^>]*>/, ""); print }' >rows
 "$POSENC" list backends | awk 'NR > 3 && /^[*+ ] [a-z]/ && $2 != "default" { sub(/^[*+ ] /, ""); print $1 " | " $2 " | " }' >backends
 while read -r backend; do grep -qF "$backend" rows || echo "$backend"; done <backends >missing
 [ -s backends ] && [ ! -s missing ]
@@ -52,7 +52,7 @@ verdict 'each backend has its row' "missing: $(cat missing)"
 while read -r kernel by; do
     case " $by " in *' all '* | *' sleef_'*) sleef=yes ;; *) sleef=– ;; esac
     grep -q sleef backends || sleef='[^|]*'
-    grep -q "^$kernel | .* | $sleef | " rows || echo "$kernel: $sleef"
+    grep -q "^$kernel | .* | $sleef | *\$" rows || echo "$kernel: $sleef"
     for backend in $(sed '/sleef/d; s/ .*//' backends); do
         case " $by " in *' all '* | *" $backend "*) ;; *) echo "$kernel: $backend lacks it" ;; esac
     done

@@ -31,7 +31,8 @@ Exit code 1 if a check fails or an output is wrong, 77 if nothing can run here. 
 
 
 def _parser() -> Parser:
-    parser = Parser("posenc report", "Shows which backend is fastest here, how sure that is, and if it is right.", EPILOG)
+    about = "Shows which backend is fastest here, how sure that is, and if it is right."
+    parser = Parser("posenc report", about, EPILOG)
     parser.add_argument("files", metavar="FILE", nargs="*", help="records to render; none: check and time this machine")
     parser.add_outputs("overwrite any file or folder")
     parser.add_argument("--dir", metavar="FOLDER", type=file_path, help=f"folder of the report (default: {FOLDER})")
