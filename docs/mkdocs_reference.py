@@ -106,8 +106,8 @@ def cli_page():
     last = [block for block in top.blocks if block[0] in ("Exit codes", "Environment")]
     return "\n\n".join([
         "# Command line",
-        "Commands of the program `posenc`, with their options, exit codes and environment variables, as `posenc COMMAND "
-        f"--help` prints them. C functions return [other codes](c-api.md#posenc_status). {GLOSSARY}",
+        "Commands of the program `posenc`, with their options, exit codes and environment variables, as "
+        f"`posenc COMMAND --help` prints them. C functions return [other codes](c-api.md#posenc_status). {GLOSSARY}",
         table(["command", "purpose"], commands),
         *(part for title, _, rows in last for part in (f"## {title}", help_table("name", rows))),
         *(part for page in below for part in command_parts(page)),
@@ -133,7 +133,7 @@ def help_table(title, rows):
 
 def help_text(text):
     """Returns a help text as Markdown, with options and commands as code."""
-    parts = re.split(r"(`[^`]*`|(?<![\w-])--?[a-z][\w-]*|\bposenc(?: [a-z]+)+(?=\)))", text)
+    parts = re.split(r"(`[^`]*`|(?<![\w-])--?[a-z][\w-]*|\bposenc [a-z]+(?: [a-z]+)?(?=\)))", text)
     return "".join(f"`{part.strip('`')}`" if i % 2 else escape(part) for i, part in enumerate(parts))
 
 
