@@ -5,7 +5,7 @@
 #   posenc explains each topic that they name
 # - misconceptions.md: each entry has a number and a command, and the command prints the number
 # - how-to.md: it quotes each task of examples/tasks.c, whole
-# - README and docs: counts are those of the program, speeds those of docs/speed.jsonl
+# - README and docs: counts and names are those of the program, speeds those of docs/speed.jsonl
 #
 #   sh docs/check.sh [POSENC]      the program (default: build/posenc)
 set -eu
@@ -131,6 +131,19 @@ check_count "$("$posenc" list kernels | sed 1d | grep -c '^[a-z]')" 'kernels'
 check_count "$(count_types 'read, ')" 'model types of Hugging Face'
 check_count "$(count_types 'read as')" 'architectures of GGUF'
 check_count "$(grep -cE " [0-9a-f]{64}\$" "$root/conformance/engine/digests.txt")" 'committed SHA-256 digests'
+# Rows of the table of README name what the program lists.
+"$posenc" list numerics >"$work/modes"
+[ "$(sed 1d "$work/modes" | grep -c .)" = 4 ] || complain 'it names four numerics modes' README.md
+"$posenc" list scalings | sed '1d; s/ .*//; /^none$/d; /_/d' | sort >"$work/scalings"
+sed -n 's/^| scalings | \([^;]*\);.*/\1/p' "$root/README.md" | sed 's/, /\
+/g' | sort | cmp -s - "$work/scalings" || complain "its scalings are not $(tr '\n' ' ' <"$work/scalings")" README.md
+{ "$posenc" list kernels && "$posenc" list methods; } >"$work/listed"
+sed -n 's/^| encodings | [^;]*; \(.*\) |$/\1/p' "$root/README.md" | sed 's/; /\
+/g' >"$work/encodings"
+[ -s "$work/encodings" ] || complain 'no encodings' README.md
+while read -r encoding; do
+    grep -qiF -e "$encoding" "$work/listed" || complain "no kernel or method is for $encoding" README.md
+done <"$work/encodings"
 surveyed=$(sed -n 's/^The library has \([0-9]*\) types of models.*/\1/p' "$docs/models.md")
 check_text docs/models.md "\`posenc list types\` prints these and $(($(count_types 'model types') - surveyed)) more"
 

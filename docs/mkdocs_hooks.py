@@ -1,22 +1,22 @@
-"""Hooks of MkDocs for mkdocs.yml: pages from outside docs/, links to the repository, and the C API from the headers.
-
-A docstring of a header, with the declarations below it up to an empty line, becomes an entry of c-api.md.
-"""
+"""Hooks of MkDocs for mkdocs.yml: pages from outside docs/, generated pages, and links to the repository."""
 import posixpath
 import re
-from functools import lru_cache
-from itertools import groupby
+import sys
 from pathlib import Path
 
 from mkdocs.structure.files import File
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "docs"))
+
+import mkdocs_reference as reference  # noqa: E402
+
 PAGES = {"quick-start.md": "README.md", "index.md": "README.md", "contributing.md": "CONTRIBUTING.md",
          "security.md": "SECURITY.md", "changelog.md": "CHANGELOG.md"}
 API = "c-api.md"
-HEADERS = [f"impl/include/posenc{name}.h" for name in ("", "/relative", "/backend", "/experimental")]
-SITE_PAGE = {**{source: page for page, source in PAGES.items()}, **dict.fromkeys(HEADERS, API)}
-NAMES = r"\b(struct|enum) (?:POSENC_ENUM )?(posenc_\w+)(?= \{|;)|\b(posenc_\w+)\(|^#define (\w+)"
+GENERATED = {API: reference.api_page, "cli.md": reference.cli_page, "support.md": reference.support_page,
+             "glossary.md": reference.glossary_page}
+SITE_PAGE = {**{source: page for page, source in PAGES.items()}, **dict.fromkeys(reference.HEADERS, API)}
 
 
 def on_config(config):
@@ -44,16 +44,17 @@ def on_files(files, config):
     for file in list(files):
         if file.abs_src_path.startswith(config["docs_dir"]) and not file.src_path.endswith((".md", ".svg", ".css")):
             files.remove(file)
-    for page in (*PAGES, API):
-        files.append(File(page, config["docs_dir"], config["site_dir"], config["use_directory_urls"]))
+    for page in {**PAGES, **GENERATED}:
+        if not files.get_file_from_path(page):
+            files.append(File(page, config["docs_dir"], config["site_dir"], config["use_directory_urls"]))
     return files
 
 
 def on_page_read_source(page, config):
-    """Returns the text of a page that docs/ does not have."""
+    """Returns the text of a page that docs/ does not have, or that is generated."""
     name = page.file.src_path
-    if name == API:
-        return api_page()
+    if name in GENERATED:
+        return GENERATED[name]()
     text = (ROOT / PAGES[name]).read_text("utf-8") if name in PAGES else None
     return re.search(r"(?s)#(# Quick start\n.*?)\n## Supported", text)[1] if name == "quick-start.md" else text
 
@@ -78,55 +79,4 @@ def on_page_markdown(markdown, page, config, files):
     to_api = posixpath.relpath(API, posixpath.dirname(page.file.src_path) or ".")
     return re.sub(r"(?ms)^```.*?^```|^    .*?$|^#.*?$|\[[^\]]*\]\(|`(posenc_\w+)\(\)`",
                   lambda found: f"[{found[0]}]({to_api}#{found[1]})"
-                  if found[1] and f"`{found[1]}`" in api_page() else found[0], markdown)
-
-
-@lru_cache()
-def api_page():
-    """Returns the Markdown of the C API."""
-    return "# C API\n\n" + "\n\n".join(part for header in HEADERS for part in describe_header(header))
-
-
-def describe_header(path):
-    """Yields the Markdown of a header: its own docstring, a heading for each section and one for each docstring."""
-    yield f"## {path[len('impl/include/'):]}"
-    text, sections = (ROOT / path).read_text("utf-8"), []
-    for section, doc, code in re.findall(r"(?ms)^/\* ---- (.*?) ---- \*/$|^/\*\*(.*?)\*/$\n(.*?)(?=\n\n|\Z)", text):
-        if section:
-            sections = [f"### {section}"]  # unless nothing follows
-        elif "@file" in doc:
-            yield from describe(doc)
-        else:
-            code = re.sub(r"(?ms)\n\{\n.*?^\}", ";", code)  # bodies of inline functions
-            found = re.findall(NAMES, re.sub(r"(?s)/\*.*?\*/", "", code), re.M)
-            names = [" ".join(filter(None, groups)) for groups in found]
-            marks = "".join(f'<span id="{name.split()[-1]}"></span>' for name in names if names[1:] or " " in name)
-            yield from (*sections, f"#### {marks}" + ", ".join(f"`{name}`" for name in names), f"```c\n{code}\n```")
-            yield from describe(doc)
-            sections = []
-
-
-def describe(doc):
-    """Yields the paragraphs, lists, code and tables of a docstring."""
-    doc = re.sub(r"(?m)^ \* ?|@brief |@file .*$", "", doc.strip("* \n"))
-    for kind, group in groupby(re.sub(r"\n {8,}", " ", doc).splitlines(), kind_of_line):
-        lines = [line.rstrip() for line in group]
-        if kind in ("@param", "  "):
-            rows = [re.match(r"(?:@param)? +((?:\w+, )*\S+) +(.*)", line).groups() for line in lines]
-            yield "\n".join([f"| {'parameter' if kind == '@param' else 'name'} | meaning |", "|---|---|",
-                             *(f"| `{name}` | {escape(re.sub('   +', ': ', words))} |" for name, words in rows)])
-        elif kind in ("text", "@return"):
-            yield re.sub("^@return", "**Returns**", escape(" ".join(lines)))
-        elif kind:
-            yield "\n".join(lines if kind == "    " else map(escape, lines))
-
-
-def kind_of_line(line):
-    found = re.match(r"@param|@return|    |  |- |$", line)
-    return found[0] if found else "text"
-
-
-def escape(words):
-    """Returns text as Markdown, with the names of the interface as code."""
-    return re.sub(r"`[^`]*`|(\b(?:struct |enum )?(?:posenc|POSENC)_\w+(?:\([\w, ]*\))?)|([\\*_<\[\]|])",
-                  lambda found: f"`{found[1]}`" if found[1] else f"\\{found[2]}" if found[2] else found[0], words)
+                  if found[1] and f"`{found[1]}`" in reference.api_page() else found[0], markdown)

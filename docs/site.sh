@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds README and docs as a site, with a page of the C API that is made of the headers. Installs MkDocs if it is missing.
+# Builds README and docs as a site, with generated pages of reference. Installs MkDocs and builds the program if missing.
 #
 #     sh docs/site.sh [FOLDER]      the folder of the site (default: build/site); open FOLDER/index.html
 set -u
@@ -15,4 +15,5 @@ find_manager
 look tests:material
 # shellcheck disable=SC2086  # a list of words
 [ -z "$packages" ] || install_packages $packages
+[ -x "${POSENC:-build/posenc}" ] || ./run build || exit 1
 PYTHONDONTWRITEBYTECODE=1 mkdocs build --strict --quiet --site-dir "$site"

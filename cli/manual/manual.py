@@ -71,7 +71,7 @@ class Page:
                     option.words = dict(rows)
         tables = (rows for title, _, rows in self.blocks if rows and title not in ("Options", "Examples"))
         self.operand = self.read_operand(operands, next(tables, []) if operands else [])
-        below = self.operand.words.items() if operands.startswith("COMMAND") else []
+        below = self.operand.words.items() if operands.startswith(("COMMAND", "KIND")) else []
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             self.below = list(pool.map(lambda row: Page(program, *path, row[0], summary=row[1]), below))
 

@@ -1,28 +1,20 @@
 #!/bin/sh
 # The man page and the completions of the shells, as the build made them in the folder MANUAL.
-. "$(dirname "$0")/tap.sh"
+root=$(cd "$(dirname "$0")/../.." && pwd)
+. "$root/cli/tests/tap.sh"
 
 # ---- Options ----
 
-# Prints the options of a help text, one a line.
-options_of() { # COMMAND...
-    "$POSENC" "$@" --help | sed -n 's/^  \{1,6\}\(-.*\)/\1/p' | sed 's/   *[^-].*//' | grep -oE -e '(^|[ ,])--?[a-zA-Z][a-z-]*' | tr -d ' ,' | sort -u
-}
+list_commands >commands
+same 'commands of the help' "$(grep -c . commands)" 32
 
-"$POSENC" --help | sed -n 's/^  \([a-z][a-z]*\)  *[A-Z].*/\1/p' >commands
-printf 'results %s\n' export merge trend >>commands
-same 'commands of the help' "$(grep -c . commands)" 17
-
-# Commands in Python print no help where Python lacks Jinja2 or rich.
-while read -r command; do
-    # shellcheck disable=SC2086  # a list of words
-    "$POSENC" $command --help >help.log 2>&1 || echo "$command"
-done <commands >silent
-
+: >silent
 missing_man='' missing_bash='' missing_zsh='' missing_fish='' n=0
 while read -r command; do
+    # Commands in Python print no help where Python lacks Jinja2 or rich.
     # shellcheck disable=SC2086  # a list of words
-    options_of $command >options
+    "$POSENC" $command --help >help 2>help.log || echo "$command" >>silent
+    options_of help >options
     sed -n "/^\.Ss posenc $command\$/,/^\.S[hs]/p" "$MANUAL/posenc.1" | sed '1!{/^\.Sh/q;}' | tr -d '\\' >section
     sed -n "s/^    \"$command:\"\*:-\*) words=\"\(.*\)\" ;;/ \1 /p" "$MANUAL/posenc" >words
     sed -n "/^    \"$command\") _arguments/,/;;\$/p" "$MANUAL/_posenc" >arguments
@@ -36,7 +28,7 @@ while read -r command; do
         grep -q -e " $fish " completes || missing_fish="$missing_fish $command:$option"
     done <options
 done <commands
-[ $n -gt $((200 - 10 * $(grep -c . silent))) ]
+[ $n -gt $((300 - 10 * $(grep -c . silent))) ]
 verdict 'options of the help' "only $n"
 same 'each is in the man page' "$missing_man" ''
 same 'in the completion of bash' "$missing_bash" ''
@@ -58,6 +50,13 @@ else
     skip 'mandoc has no complaints' 'no mandoc'
 fi
 
+# HF_HOME and HF_HUB_CACHE are in a list of Python. POSENC_EMULATOR is set by the program.
+grep -rhoE '(getenv|_environment|get_variable|environ[.]get)[(]"[A-Z_]+"' "$root"/cli/*.c "$root/impl" "$root/conformance/engine" \
+    "$root/reports/posenc" | sed 's/.*("\(.*\)"/\1/' | sort -u | grep -vx -e HOME -e PATH -e TERM -e POSENC_EMULATOR >variables
+sed -n '/^\.Sh ENVIRONMENT/,/^\.Sh EXIT/s/^\.It .*&//p' "$MANUAL/posenc.1" >documented
+[ "$(grep -c POSENC_ variables)" -ge 6 ] && ! grep -vxF -f documented variables >undocumented
+verdict 'variables that the program reads' "missing: $(tr '\n' ' ' <undocumented)"
+
 # ---- Completions, as a user asks for them ----
 
 mkdir bin
@@ -77,6 +76,7 @@ posenc bench --quick --model llama-3.1-8|llama-3.1-8b
 posenc tune --kernel alibi_|alibi_add
 posenc report --backend scal|scalar
 posenc explain resonance_|resonance_yarn
+posenc plot sinusoidal --layout cos|cos_sin
 CASES
 
 test_shell() { # SHELL COMMAND...: the command has LINE and prints what the shell completes it to

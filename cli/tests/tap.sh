@@ -159,6 +159,18 @@ succeeds() { # NAME PATTERN ARGUMENTS...
     ended "$name" 0 "$pattern"
 }
 
+# Prints the commands of the help, and those below them, one a line.
+list_commands() {
+    "$POSENC" --help | sed -n 's/^  \([a-z][a-z]*\)  *[A-Z].*/\1/p'
+    "$POSENC" plot --help | sed -n '/^Kinds/,/^$/s/^  \([a-z0-9]*\) .*/plot \1/p'
+    "$POSENC" results --help | sed -n '/FILE/,/^Formats/s/^  \([a-z]*\) .*/results \1/p'
+}
+
+# Prints the options of the help text in a file, one a line.
+options_of() { # FILE
+    sed -n 's/^  \{1,6\}\(-.*\)/\1/p' "$1" | sed 's/   *[^-].*//' | grep -oE -e '(^|[ ,])--?[a-zA-Z][a-z-]*' | tr -d ' ,' | sort -u
+}
+
 # Prints the backends that run here, as the program lists them.
 usable() {
     "$POSENC" list backends | awk 'NR > 3 && /^[*+ ] [a-z]/ { line = substr($0, 3); split(line, f, " ")

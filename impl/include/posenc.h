@@ -843,7 +843,10 @@ POSENC_CHECKED enum posenc_status posenc_rope_create(const struct posenc_freqs_s
 /** @brief Frees an object that no thread is using; NULL is allowed. */
 POSENC_API void posenc_rope_destroy(struct posenc_rope *rope);
 
-/** @brief Returns the frequencies of a rotation, which live as long as the object. */
+/**
+ * @brief Returns the frequencies of a rotation, which live as long as the object.
+ * @param rope  not NULL
+ */
 POSENC_API const struct posenc_freqs *posenc_rope_freqs(const struct posenc_rope *rope);
 
 /**

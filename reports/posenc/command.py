@@ -54,14 +54,14 @@ class Parser(argparse.ArgumentParser):
     def add_output(self) -> None:
         """Adds -o and --force, for write_output()."""
         what = "where it goes (default: standard output)"
-        self.add_argument("-o", "--output", metavar="PATH", type=Path, help=what)
+        self.add_argument("-o", "--output", metavar="PATH", type=file_path, help=what)
         self.add_argument("--force", action="store_true", help="overwrite any file at PATH")
 
     def add_outputs(self, force: str) -> None:
         """Adds -o PATH, --out FORMAT and --force, for compare.outputs.outputs_of()."""
         add = self.add_argument
         paths = "write .html, .md, .jsonl, .csv or .xml as well"
-        add("-o", "--output", metavar="PATH", type=Path, action="append", default=[], help=paths)
+        add("-o", "--output", metavar="PATH", type=file_path, action="append", default=[], help=paths)
         formats = "write this format, to standard output or PATH"
         add("--out", metavar="FORMAT[:PATH]", action="append", default=[], help=formats)
         add("--force", action="store_true", help=force)
@@ -96,6 +96,13 @@ def within(least: int, most: int) -> Callable[[str], int]:
 def positive(most: float) -> Callable[[str], float]:
     """Returns a type of option: a number above 0, up to `most`."""
     return _option(float, lambda value: 0 < value <= most, f"a number above 0, at most {most:g}")
+
+
+def file_path(text: str) -> Path:
+    """Returns the path of an option: Path("") would be the current folder."""
+    if not text:
+        raise argparse.ArgumentTypeError("expected a path (got '')")
+    return Path(text)
 
 
 def suggest(name: str, names: Sequence[str]) -> str:

@@ -11,6 +11,7 @@ from typing import List
 import pytest
 
 from posenc.__main__ import COMMANDS
+from posenc.command import CommandError
 from posenc.engine import Engine
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,6 +44,15 @@ def test_module_runs_the_program() -> None:
     environment = {**os.environ, "POSENC_PROGRAM": str(Engine().program), "PYTHONPATH": str(REPORTS)}
     done = subprocess.run([sys.executable, "-m", "posenc", "list", "kernels"], env=environment, capture_output=True)
     assert done.returncode == 0 and b"rope_half" in done.stdout
+
+
+@pytest.mark.parametrize("line", ["compare -o", "doctor -o", "explain --types -o", "explore -o", "report -o",
+                                  "report --dir", "results export records -o", "scoreboard -o",
+                                  "tune"])  # fmt: skip
+def test_empty_path_is_rejected(line: str) -> None:
+    name, *arguments = line.split()
+    with pytest.raises(CommandError, match=r"expected a path \(got ''\)"):
+        importlib.import_module(f"posenc.{name}.main").main([*arguments, ""])
 
 
 # ---- how the program starts them ----

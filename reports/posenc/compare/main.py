@@ -51,7 +51,7 @@ be timed here."""
 
 
 def _parser() -> Parser:
-    parser = Parser("posenc compare", "Whether a change made a kernel slower or faster, or its results others.", EPILOG)
+    parser = Parser("posenc compare", "Compares two builds or two runs: speed and results.", EPILOG)
     add = parser.add_argument
     add("builds", metavar="BASE HEAD", nargs="*", help="what is compared; with --rev HEAD may be left out")
     parser.add_selection("every case, more rounds, also what has the same code", *SELECTING_OPTIONS)

@@ -10,7 +10,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
-from ..command import CommandError, Parser, write_output
+from ..command import CommandError, Parser, file_path, write_output
 from ..engine import Engine
 from ..models.llama_cpp import architectures
 from ..models.members import Rejected
@@ -70,7 +70,7 @@ def _parser() -> Parser:
     add("--check", action="store_true", help="ask transformers, where this Python has it, whether it is read rightly")
     add("--record", action="store_true", help="print what the engine needs to know: a record, in JSON")
     code = "write C that creates the frequencies of the model; - is standard output"
-    add("-o", "--output", metavar="PATH", type=Path, help=code)
+    add("-o", "--output", metavar="PATH", type=file_path, help=code)
     add("--force", action="store_true", help="overwrite any file at PATH")
     add("--for", dest="command", metavar="COMMAND", default="explain", help="whom messages name (default: explain)")
     return parser

@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence
 import jinja2
 from markupsafe import Markup  # a part of Jinja2
 
-from ..command import CommandError, Parser, suggest, write_file
+from ..command import CommandError, Parser, file_path, suggest, write_file
 from ..engine import Engine
 from .concepts import concept_map
 from .course import course
@@ -89,10 +89,11 @@ def main(arguments: List[str]) -> int:
         "Examples\n  posenc explore\n  posenc explore --view table -o table.html",
     )
     where = "where the page goes (default: posenc-explore.html)"
-    parser.add_argument("-o", "--output", metavar="PATH", type=Path, default=Path("posenc-explore.html"), help=where)
-    parser.add_argument("--force", action="store_true", help="overwrite any file at PATH")
+    add = parser.add_argument
+    add("-o", "--output", metavar="PATH", type=file_path, default=Path("posenc-explore.html"), help=where)
+    add("--force", action="store_true", help="overwrite any file at PATH")
     only = f"only this view; may be repeated: {', '.join(VIEWS)}"
-    parser.add_argument("--view", metavar="NAME", action="append", help=only)
+    add("--view", metavar="NAME", action="append", help=only)
     args = parser.parse_args(arguments)
     for name in args.view or []:
         if name not in VIEWS:

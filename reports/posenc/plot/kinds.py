@@ -44,6 +44,12 @@ def option(flag: str, default: Any, text: str, **settings: Any) -> Option:
     return flag, {"default": default, "help": f"{text} (default: {default})", **settings}
 
 
+def choice(flag: str, names: Tuple[str, ...], text: str) -> Option:
+    """Returns an option that is one of the names, by default the first."""
+    listed = f"{', '.join(names[:-1])} or {names[-1]}"
+    return option(flag, names[0], f"{text}: {listed}", choices=names, metavar="NAME")
+
+
 def integer(flag: str, least: int, most: int, default: int, text: str) -> Option:
     """Returns an option that is an integer within bounds."""
     return option(flag, default, text, type=within(least, most), metavar="N")

@@ -36,8 +36,8 @@ def _file(text: str) -> Path:
 
 
 def _parser(name: str, kind: Kind) -> Parser:
-    more = "Other options, such as --model or --problem, go to posenc table. " if kind.forwards else ""
-    parser = Parser(f"posenc plot {name}", f"Draws {kind.summary}", f"{more}How to read this: {kind.caption}")
+    more = "Other options, such as --model or --problem, go to posenc table.\n\n" if kind.forwards else ""
+    parser = Parser(f"posenc plot {name}", f"Draws {kind.summary}.", f"{more}How to read this: {kind.caption}")
     for flag, settings in kind.options:
         parser.add_argument(flag, **settings)
     picture = f".png, .svg or .pdf; may be repeated (default: posenc-{name}.png)"

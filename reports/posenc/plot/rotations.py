@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 import numpy as np
 
-from .kinds import SEED, integer, kind, option
+from .kinds import SEED, choice, integer, kind, option
 from .numbers import Array, angles, describe, pairs_of, problem_of, table
 from .style import SERIES, Picture, draw_lines, draw_map, in_order, ink_on, legend_below, plain_ticks
 
@@ -192,11 +192,10 @@ AXES = ("time", "row", "column")
 
 
 @kind(
-    option(
+    choice(
         "--layout",
-        "qwen2_vl",
+        ("qwen2_vl", "qwen3_vl", "qwen2_vl_vision", "pixtral", "kimi"),
         "order of the axes among the pairs, by the model that has it",
-        choices=("qwen2_vl", "qwen3_vl", "qwen2_vl_vision", "pixtral", "kimi"),
     ),
     integer("--width", 2, 16, 6, "columns of the image"),
     integer("--height", 2, 16, 4, "rows of the image"),

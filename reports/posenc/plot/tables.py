@@ -6,7 +6,7 @@ from typing import List
 
 import numpy as np
 
-from .kinds import SEED, integer, kind, option
+from .kinds import SEED, choice, integer, kind
 from .numbers import Array, describe, problem_of, table
 from .style import SERIES, Picture, draw_lines, draw_map
 
@@ -54,9 +54,7 @@ def choose_curves(tokens: int, wavelength: Array) -> List[int]:
 
 @kind(
     integer("--tokens", 2, 4096, 64, "positions"),
-    option(
-        "--layout", "interleaved", "order of sines and cosines in a row", choices=("interleaved", "sin_cos", "cos_sin")
-    ),
+    choice("--layout", ("interleaved", "sin_cos", "cos_sin"), "order of sines and cosines in a row"),
     forwards=True,
 )
 def sinusoidal(args: argparse.Namespace) -> Picture:  # Vaswani et al. 1706.03762, section 3.5

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import List, Sequence, TextIO
 
 from .. import units
-from ..command import CommandError, Parser, positive, write_file
+from ..command import CommandError, Parser, file_path, positive, write_file
 from ..compare.outputs import Output, outputs_of, render, write_outputs
 from ..engine import Engine
 from ..records import load
@@ -31,10 +31,11 @@ Exit code 1 if a check fails or an output is wrong, 77 if nothing can run here. 
 
 
 def _parser() -> Parser:
-    parser = Parser("posenc report", "Which backend is fastest here, how sure that is, and is it right.", EPILOG)
+    about = "Shows which backend is fastest here, how sure that is, and if it is right."
+    parser = Parser("posenc report", about, EPILOG)
     parser.add_argument("files", metavar="FILE", nargs="*", help="records to render; none: check and time this machine")
     parser.add_outputs("overwrite any file or folder")
-    parser.add_argument("--dir", metavar="FOLDER", type=Path, help=f"folder of the report (default: {FOLDER})")
+    parser.add_argument("--dir", metavar="FOLDER", type=file_path, help=f"folder of the report (default: {FOLDER})")
     parser.add_argument("-v", "--verbose", action="store_true", help="print the tables as well")
     parser.add_selection("every case, dense scans, more rounds", *SELECTING, *SHAPES)
     parser.add_argument("--jobs", metavar="N", help="kernels checked at once (default: CPUs)")

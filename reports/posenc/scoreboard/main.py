@@ -12,7 +12,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Set
 from markupsafe import Markup
 
 from .. import units
-from ..command import CommandError, Parser, check_output, read_text, write_file
+from ..command import CommandError, Parser, check_output, file_path, read_text, write_file
 from ..report.page import environment
 
 HERE = Path(__file__).parent
@@ -89,8 +89,8 @@ def verdict_of(row: Dict[str, Any]) -> str:
 def _parser() -> Parser:
     parser = Parser("posenc scoreboard", ABOUT, EPILOG)
     add = parser.add_argument
-    add("files", metavar="FILE", nargs="*", type=Path, help="adapters (default: all that posenc has)")
-    add("-o", "--output", metavar="PATH", type=Path, action="append", default=[],
+    add("files", metavar="FILE", nargs="*", type=file_path, help="adapters (default: all that posenc has)")
+    add("-o", "--output", metavar="PATH", type=file_path, action="append", default=[],
         help="write .html, .md or .jsonl (default: scoreboard.html)")  # fmt: skip
     add("--from", dest="source", metavar="JSONL", help="make the page of an earlier run")
     add("--limit", metavar="SECONDS", type=float, default=1800.0, help="time for an adapter (default: 1800)")

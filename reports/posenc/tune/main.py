@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from ..command import CommandError, Parser, check_output, positive, words_of, write_file
+from ..command import CommandError, Parser, check_output, file_path, positive, words_of, write_file
 from ..engine import Engine
 from ..runs import Record, member
 from ..terminal import console, table
@@ -37,7 +37,7 @@ SECONDS = 50.0
 def _parser() -> Parser:
     parser = Parser("posenc tune", ABOUT, EPILOG)
     add = parser.add_argument
-    add("file", metavar="FILE", nargs="?", type=Path, help="tuning file (default: ~/.config/posenc/tuning)")
+    add("file", metavar="FILE", nargs="?", type=file_path, help="tuning file (default: ~/.config/posenc/tuning)")
     add("--check", action="store_true", help="write nothing: check that the choices of FILE still hold")
     add("--kernel", metavar="NAME", action="append", default=[], help="only these kernels (posenc list kernels)")
     add("--dtype", metavar="NAME", action="append", default=[], help="only these element types: f32, f16 or bf16")
