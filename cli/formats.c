@@ -148,7 +148,8 @@ static void print_failure(const json_t *check, FILE *out)
     const char *metric = record_text(check, "error.metric"),
                *reason = record_text(check, "reason");
     const char *command = record_text(check, "command"),
-               *place = record_text(check, "error.worst_at");
+               *place = record_text(check, "error.worst_at"),
+               *mistake = record_text(check, "mistake");
     const bool has_place = *place && strstr(reason, place); /* and the values */
     text_print(out, "%s  %s  %s\n", record_is(check, "status", "crash") ? "CRASH" : "FAIL",
                record_text(check, "backend"), record_text(check, "case"));
@@ -161,6 +162,8 @@ static void print_failure(const json_t *check, FILE *out)
     if (*metric && *place && !has_place)
         text_print(out, "      at %s: got %s, want %s\n", place,
                    record_text(check, "error.got"), record_text(check, "error.want"));
+    if (*mistake)
+        text_print(out, "      matches: %s\n", mistake);
     if (*command)
         text_print(out, "      %s\n", command);
 }

@@ -99,18 +99,14 @@ static bool is_unwritten(const struct comparison *c)
     return float_to_bits(c->tally->result.got) == CALL_CANARY;
 }
 
-/* Describes the place and the likely cause of the worst value while its call still exists. */
+/* Describes the place of the worst value while its call still exists. */
 static void describe_worst(struct comparison *c)
 {
     struct conf_result *r = &c->tally->result;
     if (c->needs_place)
         describe_place(c->call, c->output, c->row, c->column, r->worst_at, sizeof r->worst_at);
-    if (c->needs_place && !within_limit(c)) {
-        conf_print_problem(r->problem, &c->call->problem);
-        c->cause = is_unwritten(c) && is_copied(c, c->column)
-                       ? "channels that do not rotate are copied"
-                       : likely_cause(c->call);
-    }
+    if (c->needs_place && !within_limit(c))
+        tally_set_problem(c->tally, &c->call->problem);
     c->needs_place = false;
 }
 
@@ -470,7 +466,6 @@ void compare_end(struct comparison *c)
     if (r->status != CONF_PASS || (t->skipped && !c->checked)) /* a call was not made */
         return;
     describe_worst(c);
-    const char *cause = c->cause ? c->cause : "", *lead = c->cause ? ": " : "";
     r->metric = compare_metric(c);
     r->range = table && !narrow ? c->range : NULL; /* error limits are for f32 results */
     if (c->lacks_limit)
@@ -481,13 +476,13 @@ void compare_end(struct comparison *c)
     else if (within_limit(c))
         ;
     else if (is_unwritten(c))
-        require(t, false, "not written, want %a, at %s%s%s", r->want, r->worst_at, lead, cause);
+        require(t, false, "not written, want %a, at %s", r->want, r->worst_at);
     else if (c->kind == COMPARE_EXACT)
-        require(t, false, "got %a want %a, not the same bits, at %s%s%s", (double)r->got,
-                r->want, r->worst_at, lead, cause);
+        require(t, false, "got %a want %a, not the same bits, at %s", (double)r->got,
+                r->want, r->worst_at);
     else
-        require(t, false, "got %a want %a error %.4g %s limit %.4g at %s%s%s", (double)r->got,
-                r->want, r->max, r->metric, r->limit, r->worst_at, lead, cause);
+        require(t, false, "got %a want %a error %.4g %s limit %.4g at %s", (double)r->got,
+                r->want, r->max, r->metric, r->limit, r->worst_at);
     r->checked = c->checked;
     r->misrounded = c->misrounded;
 }

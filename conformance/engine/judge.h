@@ -53,8 +53,7 @@ struct comparison {
     double ratio; /* error / limit of the worst value, whose place follows */
     int output;
     int64_t row, column;
-    bool needs_place;  /* the result lacks the place of the worst value */
-    const char *cause; /* of the worst call, or NULL */
+    bool needs_place; /* the result lacks the place of the worst value */
 };
 
 /* Starts a comparison of one or more calls, with one result. */
@@ -108,8 +107,5 @@ const char *problem_numerics_name(const struct problem *problem);
  * channel 8". */
 void describe_place(const struct call *call, int o, int64_t r, int64_t column, char *text,
                     size_t size);
-/* Returns the cause that explains all outputs of a rotation, such as "as if each position were one higher", or NULL if
- * none does or they are right but for rounding. */
-const char *likely_cause(const struct call *call);
 
 #endif
