@@ -148,6 +148,8 @@ void compare_next(struct comparison *c, const struct call *call,
         c->limit = scaled_limit(limit->limit);
     c->table_abs = absolute ? c->limit : 0.0;
     c->least_unit = rounds_angle(limit->family) ? ANGLE_ERROR : 0.0;
+    if (is_program(c)) /* also at an exact zero, which the other families have */
+        c->least_unit *= power_above(scale);
 }
 
 static double ulp_of_f32(double value) { return exact_ulp(POSENC_DTYPE_F32, fabs(value)); }
@@ -230,15 +232,20 @@ static struct measure measure_of(const struct comparison *c, int64_t r, int64_t 
     return (struct measure){ fmax(ulp_of_f32(want), c->least_unit), c->limit };
 }
 
-/* Returns true if a finite product that is added has no finite f32. */
-static bool product_overflows(const struct comparison *c, int64_t r, int64_t column)
+/* Returns true if finite inputs of a program may overflow on the way: a product that is added, or a term or partial sum,
+ * which the magnitude bounds. The result then depends on the order of operations. */
+static bool may_overflow(const struct comparison *c, int64_t r, int64_t column, double mass)
 {
     const struct call *call = c->call;
+    const double most = 0x1.ffffffp127; /* rounds to infinity */
+    if (!is_program(c))
+        return false;
+    if (signature_of(call->problem.kernel)->rounded_limit && isfinite(mass) && mass >= most)
+        return true;
     if (c->kind != COMPARE_SUM)
         return false;
-    const double x = (double)call->x[r * call->outputs[0].width + column],
-                 product = x * (double)call->problem.x_scale;
-    return isfinite(x) && fabs(product) >= 0x1.ffffffp127;
+    const double x = (double)call->x[r * call->outputs[0].width + column];
+    return isfinite(x) && fabs(x * (double)call->problem.x_scale) >= most;
 }
 
 /* Infinity by overflow of a 16-bit type counts as a finite value, not as a different class. */
@@ -249,8 +256,8 @@ struct stored_error compare_value(const struct comparison *c, int64_t r, int64_t
     *is_rounded = isnan(want)
                       ? isnan(got) && float_to_bits(got) != CALL_CANARY
                       : float_to_bits(got) == float_to_bits(exact_round(c->dtype, want));
-    if (is_program(c) && product_overflows(c, r, column))
-        return (struct stored_error){ 0.0, c->limit }; /* rounded, it is infinite */
+    if (may_overflow(c, r, column, mass))
+        return (struct stored_error){ 0.0, c->limit };
     if (is_program(c) && got == 0.0f && exact_round(c->dtype, want) == 0.0f)
         *is_rounded = true; /* of either sign */
     if (is_copied(c, column)) {

@@ -70,5 +70,7 @@ struct stored_error exact_stored_error(enum posenc_dtype type, float got, double
         e.error = got == ends[0] || got == ends[1] ? 0.0 : e.error;
     else if (isfinite(ends[0]) || isfinite(ends[1]))
         e.error = fabs((double)got - want) / ulp;
+    else if (ends[0] != ends[1]) /* infinities of both signs: every value lies between them */
+        e.error = 0.0;
     return e;
 }
