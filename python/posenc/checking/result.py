@@ -10,6 +10,7 @@ Record = Dict[str, Any]
 RANGES = (10, 17, 20, 24, 31)  # exponents of two, as those of the error limits
 FAILED = ("fail", "crash")
 WIDEST = 150  # characters of a printed line
+PREFIX = "not offered: "
 WRONG_VALUE = re.compile(r"got (\S+) want (\S+) error (\S+) (\w+) limit (\S+) at (.*)")  # the reason of a failure
 
 
@@ -19,6 +20,7 @@ class Run:
 
     numerics: str
     records: List[Record]
+    answered: int = 0  # calls that returned values
     notes: Dict[str, str] = field(default_factory=dict)  # further rows of the printed result
 
     def with_status(self, *statuses: str) -> List[Record]:
@@ -28,7 +30,7 @@ class Run:
     @property
     def ok(self) -> bool:
         """Is true if something passed and nothing failed."""
-        return bool(self.with_status("pass")) and not self.with_status(*FAILED)
+        return self.answered > 0 and bool(self.with_status("pass")) and not self.with_status(*FAILED)
 
     def share_failed(self) -> float:
         """Returns the share of failures among the checks that passed or failed; 1 without any."""
@@ -47,6 +49,12 @@ class Run:
         """Returns the number of failures as text."""
         failed, passed = len(self.with_status(*FAILED)), len(self.with_status("pass"))
         return f"{failed} of {failed + passed} failed" if failed + passed else "nothing was checked"
+
+    def skipped(self) -> Iterator[Tuple[str, str]]:
+        """Yields the reasons why checks were skipped, if any were, the most frequent ones first."""
+        reasons = Counter(record.get("reason", record["status"]) for record in self.with_status("skipped"))
+        if reasons:
+            yield "skipped", "; ".join(f"{n}: {text.replace(PREFIX, '')}" for text, n in reasons.most_common(3))
 
     def worst_by_range(self) -> Iterator[Tuple[str, Record]]:
         """Yields the record of the largest error, relative to its limit, for each range of positions."""
@@ -142,10 +150,8 @@ class CheckResult:
         failure = _first_failure(best.records)
         if failure:
             yield from self._explain(failure)
-        elif not best.with_status("pass"):
-            reasons = Counter(record.get("reason", "") for record in best.records)
-            yield "reason", reasons.most_common(1)[0][0] if reasons else "no case was selected"
         else:
+            yield from best.skipped()
             for label, record in best.worst_by_range():
                 error = record["error"]
                 yield label, f"{error['max']:.3g} {error['metric']} (limit {error['limit']:.3g}) at {error['worst_at']}"

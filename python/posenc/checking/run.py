@@ -62,7 +62,14 @@ def verify(client: Client, options: Sequence[str]) -> List[Record]:
         if not any(record["t"] == "footer" for record in records) or child.returncode not in (0, 1, 4, 77):
             reason = err.read().decode("utf-8", "replace").strip().removeprefix("posenc verify: ")
             raise CommandError(reason or f"{words[0]} ended with status {child.returncode}", child.returncode)
+        for record in records:
+            record.pop("command", None)  # the socket ends with the program
         return [record for record in records if record["t"] == "check"]
+
+
+def _is_of_mode(record: Record, mode: Optional[str]) -> bool:
+    """Returns whether a record belongs to a run in one numerics mode, in which cases of the others are skipped."""
+    return record["status"] != "skipped" or mode is None or record["numerics"] == mode
 
 
 def _repeat(name: str, given: Dict[str, Any]) -> str:
@@ -103,6 +110,7 @@ def check(
         for mode in [numerics] if numerics or not KERNELS[kernel].has_modes else MODES:
             client = Client({kernel: fn}, framework=framework, device=device, dtypes=dtype, numerics=mode,
                             max_position=max_position)  # fmt: skip
-            result.runs.append(Run(mode or "given", verify(client, [*words, *more])))
+            records = [record for record in verify(client, [*words, *more]) if _is_of_mode(record, mode)]
+            result.runs.append(Run(mode or "given", records, client.answered))
             result.traces.update(client.traces)
     return result
