@@ -227,8 +227,7 @@ static size_t report_early_end(void *user, const struct worker_end *end)
     struct conf_result r =
         make_result(kernel, kernel->job->step, current_suite(kernel, end->status->activity),
                     "ended", CONF_CRASH);
-    const size_t room = sizeof r.reason - 1 - WORKER_ACTIVITY / 2;
-    snprintf(r.reason, sizeof r.reason, "%.*s %s", (int)room, end->cause, end->status->activity);
+    snprintf(r.reason, sizeof r.reason, "%.118s %.80s", end->cause, end->status->activity);
     if (call->inside && call->known)
         conf_print_problem(r.problem, &call->problem);
     json_t *record = checks_record(kernel->queue->checks, kernel->job->step, &r);

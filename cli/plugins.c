@@ -77,10 +77,9 @@ static size_t send_facts(void *user, size_t first)
     const bool lacks = found && !plugin_check(found, error);
     if (lacks)
         found = NULL;
-    worker_send(
-        found ? json_pack("{s:o}", "facts", describe_backend(found))
-              : json_pack("{s:o,s:b,s:b}", "error", record_string(error), "exports", exports,
-                          "lacks", lacks));
+    worker_send(found ? json_pack("{s:o}", "facts", describe_backend(found))
+                      : json_pack("{s:o,s:b,s:b}", "error", record_string(error), "exports",
+                                  exports, "lacks", lacks));
     worker_set_activity(true, "in lanes()");
     if (found && found->lanes && !posenc_backend_unavailable_reason(found)) {
         const int lanes[2] = { found->lanes(), found->lanes() };

@@ -5,6 +5,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "base/text/text.h"
 #include "checks.h"
+#include "conformance/program/connection.h"
 #include "models.h"
 #include "session.h"
 #include "conformance/engine/error_limits.h"
@@ -217,10 +218,18 @@ static int lower_error_limits(const struct verify *verify)
 
 /* ---- The command ---- */
 
+/* Returns the largest number of workers; 0: one for each CPU. A socket serves one at a time. */
+static size_t max_jobs(const struct cli *cli)
+{
+    for (size_t i = 0; i < cli->exec.n; i++)
+        if (connection_is_socket(cli->exec.item[i]))
+            return 1;
+    return cli->jobs != INT64_MIN ? (size_t)cli->jobs : 0;
+}
+
 static void run_checks(struct verify *verify, const struct conf_options *options)
 {
     struct session *session = &verify->session;
-    const int64_t jobs = session->cli->jobs;
     struct checks_subject subjects[BACKENDS_MAX];
     for (size_t i = 0; i < session->selected.n; i++)
         subjects[i] =
@@ -229,7 +238,7 @@ static void run_checks(struct verify *verify, const struct conf_options *options
                                    .n_subjects = session->selected.n,
                                    .options = options,
                                    .rerun = verify->rerun,
-                                   .max_jobs = jobs != INT64_MIN ? (size_t)jobs : 0,
+                                   .max_jobs = max_jobs(session->cli),
                                    .limit_s = session->cli->limit,
                                    .on_record = receive_check,
                                    .progress = show_progress,

@@ -1,8 +1,9 @@
 """A program that answers prompts: right, or with one mistake.
 
-    program.py [step|f64] [MISTAKE[:NUMBER]]
+    program.py [step|f64|bf16|scale] [MISTAKE[:NUMBER]]
 
-It offers every kernel. `step` rounds each operation to f32, `f64` rounds results alone. The mistake is made in the answer
+It offers every kernel. `step` rounds each operation to f32, `f64` rounds results alone; `bf16` rounds each operation to
+bf16, and `scale` the factor of x, which are mistakes, too. The mistake is made in the answer
 to prompt NUMBER (default: 3), in the hello, or at the end.
 """
 import json
@@ -13,8 +14,9 @@ import sys
 import time
 from array import array
 
-STEP = 'f64' not in sys.argv[1:]
-MISTAKE = next((word for word in sys.argv[1:] if word not in ('step', 'f64')), '').split(':')
+WAYS = ('step', 'f64', 'bf16', 'scale')
+WAY = next((word for word in sys.argv[1:] if word in WAYS), 'step')
+MISTAKE = next((word for word in sys.argv[1:] if word not in WAYS), '').split(':')
 CODES = {'F32': 'f', 'F64': 'd', 'I64': 'q', 'I32': 'i', 'F16': 'H', 'BF16': 'H'}
 
 
@@ -22,8 +24,12 @@ def f32(value):
     return array('f', [value])[0]
 
 
+def bf16(value):
+    return value if math.isinf(f32(value)) else widen(narrow(f32(value), 'BF16'), 'BF16')
+
+
 def rounded(value):
-    return f32(value) if STEP else value
+    return value if WAY == 'f64' else bf16(value) if WAY == 'bf16' else f32(value)
 
 
 def narrow(value, dtype):
@@ -148,7 +154,7 @@ def rope_table(kernel, p, t, numerics):
 def added(p, t, terms):
     if 'x' not in t:
         return {'out': terms}
-    scale = p['x_scale']
+    scale = bf16(p['x_scale']) if WAY == 'scale' else p['x_scale']
     return {'out': [rounded(rounded(x * scale) + v) for x, v in zip(t['x'].values, terms)]}
 
 
@@ -285,11 +291,11 @@ def renamed(header, data):
     return header, data
 
 
-def added_tensor(offsets):
+def added_tensor(distance, extra):
     def change(header, data):
-        n = len(data)
-        header['second'] = {'dtype': 'U8', 'shape': [4], 'data_offsets': offsets(n)}
-        return header, data + b'abcd'
+        at = len(data) + distance
+        header['second'] = {'dtype': 'U8', 'shape': [4], 'data_offsets': [at, at + 4]}
+        return header, data + extra
     return change
 
 
@@ -333,8 +339,9 @@ MISTAKES = {
     'less': out(lambda shape: [1] + shape[1:-1] + [shape[-1] - 1]), 'rank': out(lambda s: [1] * 9 + s),
     'huge': out(lambda shape: [2**40, 2**40]), 'negative': out(lambda shape: [-1] + shape[1:]),
     'offsets': out(data_offsets=[0, 2**60]), 'backwards': out(data_offsets=[8, 0]),
-    'texts': out(data_offsets='all'), 'overlap': added_tensor(lambda n: [n - 4, n]),
-    'gap': added_tensor(lambda n: [n + 8, n + 12]), 'extra': added_tensor(lambda n: [n, n + 4]),
+    'texts': out(data_offsets='all'), 'overlap': added_tensor(-4, b''),
+    'gap': added_tensor(4, bytes(8)), 'extra': added_tensor(0, bytes(4)),
+    'beyond': added_tensor(4, b''),
     'number': with_metadata(prompt='2'), 'no_number': alone(prompt=''), 'no_text': with_metadata(a=1),
     'error': alone(error='no GPU \033[31m here'), 'nothing': alone(),
     'json': lambda header, data: (b'{"out": ', b''), 'list': lambda header, data: (b'[1, 2]', b''),
