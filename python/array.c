@@ -273,8 +273,8 @@ bool array_open(PyObject *object, const char *name, bool writable, struct array 
     if (PyObject_CheckBuffer(object)) {
         if (open_buffer(object, name, writable, array))
             return true;
-        /* A buffer of JAX has no format for bfloat16. It is read-only, which its DLPack does not state. */
-        if (writable || !PyErr_ExceptionMatches(PyExc_BufferError))
+        /* A buffer of JAX has no format for bfloat16. */
+        if (!PyErr_ExceptionMatches(PyExc_BufferError))
             return false;
         PyErr_Clear();
     }

@@ -27,10 +27,11 @@ def framework_of(array: Any) -> str:
 
 
 def as_numpy(buffer: Any) -> "numpy.ndarray[Any, Any]":
-    """Returns a view of a buffer."""
+    """Returns a view of a buffer, or of an array that has DLPack alone."""
     import numpy
 
-    return numpy.asarray(buffer)
+    alone = hasattr(buffer, "__dlpack__") and not hasattr(buffer, "__array__")
+    return numpy.from_dlpack(buffer) if alone else numpy.asarray(buffer)
 
 
 def bits_of_bfloat16(array: Any) -> Any:

@@ -1,5 +1,9 @@
 """Each kernel on arrays of each framework, against its formula in NumPy."""
 
+import ast
+import inspect
+import re
+from pathlib import Path
 from typing import Any, Callable, Dict, Tuple
 
 import numpy as np
@@ -151,9 +155,9 @@ def check(kernel: str, framework: Framework, result: Any) -> None:
 
 
 def test_every_kernel_has_a_case() -> None:
-    documented = {name for name in posenc.__all__
-                  if "a name of posenc.backends()" in str(getattr(posenc, name).__doc__)}  # fmt: skip
-    assert documented == {*CASES, *OF_TABLES}
+    table = Path(__file__).resolve().parents[2] / "impl" / "include" / "posenc_kernels.def"
+    kernels = re.findall(r"^POSENC_KERNEL\(\w+, (\w+),", table.read_text(encoding="utf-8"), re.M)
+    assert {*kernels} == {*CASES, *OF_TABLES} and {*kernels} <= {*posenc.__all__}
 
 
 @pytest.mark.parametrize("kernel", CASES)
@@ -208,6 +212,22 @@ def test_ranges_and_integers() -> None:
         posenc.rope_half(x, cos, sin, range(3))
 
 
+def test_slopes_by_batch() -> None:
+    slopes = draw(B, H).astype("f4")
+    expected = np.stack([linear(one) for one in slopes])
+    zeros = np.zeros((B, H, Q, K), "f4")
+    assert (posenc.alibi_add(zeros, slopes, query_offset=2) == expected).all()
+    assert (posenc.alibi(slopes, queries=Q, keys=K, query_offset=2) == expected).all()
+    assert (posenc.alibi_add(zeros, np.tile(slopes, 2)[:, :H], query_offset=2) == expected).all()
+    assert (posenc.alibi_add(zeros, slopes[:1], query_offset=2) == expected[0]).all()
+
+
+def test_one_term() -> None:
+    for words in ({"c2p": C2P.astype("f4")}, {"p2c": P2C.astype("f4")}):
+        both = [words.get("c2p", np.zeros_like(C2P)), words.get("p2c", np.zeros_like(P2C))]
+        assert (posenc.relative_bias(INDEX, scale=0.5, **words) == relative(*both)).all()
+
+
 def test_axes() -> None:
     """Several axes: [axes, tokens] and [axes, batch, tokens]; [tokens] gives all axes the same."""
     freqs = posenc.Frequencies(D, mrope_section=[2, 1, 1])
@@ -243,10 +263,6 @@ def test_strides(view: Callable[[], Any]) -> None:
 
 
 def test_signatures_are_those_of_the_stub() -> None:
-    import ast
-    import inspect
-    from pathlib import Path
-
     stub = Path(posenc._core.__file__).with_name("_core.pyi").read_text()
     functions = {one.name: one for one in ast.parse(stub).body if isinstance(one, ast.FunctionDef)}
     for name in (*CASES, *OF_TABLES):
