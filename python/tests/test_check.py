@@ -85,12 +85,13 @@ def test_a_wrong_function_fails_with_the_reason(name: str) -> None:
     assert all(part in result._repr_html_() for part in ("FAIL", "All failed checks"))
 
 
-def test_the_named_problem_repeats_a_failure() -> None:
-    function = WRONG["sign"][0]
-    first = posenc.check(function)
-    problem = min((record["problem"] for record in first.failures if record.get("problem")), key=len)
+@pytest.mark.parametrize("name", ["sign", "raises"])
+def test_the_shrunk_problem_repeats_a_failure(name: str) -> None:
+    function = WRONG[name][0]
+    first = posenc.check(function, case="*/random/*")
+    (problem,) = [record["problem"] for record in first.failures]
     again = posenc.check(function, problem=problem)
-    assert not again and len(again.records) == 1
+    assert not again and len(again.failures) == 1 and WRONG[name][1] in str(again)
     assert posenc.check(rotate, problem=problem)
 
 
