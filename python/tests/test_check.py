@@ -309,9 +309,11 @@ def rotary(kind: str, **members: Any) -> Tuple[Any, Any]:
     """Returns the rotary module of a model type and its configuration."""
     pytest.importorskip("torch")
     transformers = pytest.importorskip("transformers")
-    config = getattr(transformers, {"Gemma3": "Gemma3TextConfig"}.get(kind, f"{kind}Config"))(**members)
+    names = {"Gemma3": ("Gemma3TextConfig", ""), "Llama4": ("Llama4TextConfig", "Text")}
+    of_config, of_module = names.get(kind, (f"{kind}Config", ""))
+    config = getattr(transformers, of_config)(**members)
     loaded = importlib.import_module(f"transformers.models.{kind.lower()}.modeling_{kind.lower()}")
-    return getattr(loaded, f"{kind}RotaryEmbedding")(config), config
+    return getattr(loaded, f"{kind}{of_module}RotaryEmbedding")(config), config
 
 
 LLAMA3 = {"rope_type": "llama3", "rope_theta": 5e5, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
@@ -323,12 +325,13 @@ YARN = {"rope_type": "yarn", "rope_theta": 1e6, "factor": 4.0, "original_max_pos
     ("Llama", {"head_dim": 64, "max_position_embeddings": 131072, "rope_parameters": LLAMA3}),
     ("Qwen2", {"max_position_embeddings": 32768, "rope_parameters": YARN}),
     ("Gemma3", {}),
+    ("Llama4", {}),
 ])  # fmt: skip
 def test_a_module_of_transformers_matches_its_configuration(kind: str, members: Dict[str, Any]) -> None:
     module, config = rotary(kind, **members)
     result = posenc.check_module(module, config)
     assert result and result.modes == ["hf_f32"], result
-    assert result.name == f"{kind}RotaryEmbedding"
+    assert result.name == type(module).__name__
     if kind == "Gemma3":
         assert posenc.check_module(module, layer_type="sliding_attention")
 
