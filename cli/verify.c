@@ -23,8 +23,8 @@ enum { N_SUITES = sizeof suites / sizeof *suites };
 
 struct verify {
     struct session session;
-    char rerun[512]; /* options --plugin and --model for commands that rerun a check */
-    char last[160];  /* backend and case of the last check, for the progress line */
+    char rerun[1024]; /* options --plugin, --exec and --model for commands that rerun a check */
+    char last[160];   /* backend and case of the last check, for the progress line */
     size_t n_passed_or_failed, n_failed;
     uint64_t place;      /* sort key of the last check among those of all shards */
     json_t *with_limits; /* checks with an error limit, for --update-error-limits */
@@ -80,17 +80,41 @@ static double random_share_s(const struct session *session)
     return session->cli->time_limit * at_once / (kernels * (double)session->selected.n);
 }
 
+/* Appends n characters to the options, as far as there is room. */
+static void append(struct verify *verify, const char *text, size_t n)
+{
+    const size_t at = strlen(verify->rerun);
+    snprintf(verify->rerun + at, sizeof verify->rerun - at, "%.*s", (int)n, text);
+}
+
+/* Appends an option with its value, which is quoted if a shell would split or change it. */
+static void append_option(struct verify *verify, const char *option, const char *value)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                "0123456789_./:,=+@%-";
+    const size_t quotes = value[strspn(value, plain)] == '\0' ? 0 : 1;
+    append(verify, option, strlen(option));
+    append(verify, "'", quotes);
+    for (const char *at = value; *at != '\0';) {
+        const size_t n = strcspn(at, "'");
+        append(verify, at, n);
+        at += n;
+        if (*at++ == '\0')
+            break;
+        append(verify, "'\\''", 4);
+    }
+    append(verify, "'", quotes);
+}
+
 /* Writes the options that a command needs to rerun a check, beside the id of the case. */
 static void write_rerun_options(struct verify *verify)
 {
     const struct cli *cli = verify->session.cli;
     const struct list *lists[] = { &cli->plugin, &cli->exec, &cli->model };
-    static const char *const forms[] = { " --plugin %s", " --exec '%s'", " --model %s" };
-    size_t at = 0;
+    static const char *const options[] = { " --plugin ", " --exec ", " --model " };
     for (size_t l = 0; l < sizeof lists / sizeof *lists; l++)
-        for (size_t i = 0; i < lists[l]->n && at < sizeof verify->rerun; i++)
-            at += (size_t)snprintf(verify->rerun + at, sizeof verify->rerun - at, forms[l],
-                                   lists[l]->item[i]);
+        for (size_t i = 0; i < lists[l]->n; i++)
+            append_option(verify, options[l], lists[l]->item[i]);
 }
 
 /* ---- Records of checks ---- */

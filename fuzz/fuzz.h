@@ -26,4 +26,25 @@ static inline char *fuzz_text(const uint8_t *data, size_t size)
     return text;
 }
 
+/* Returns the input as a safetensors file. Such a file begins with the length of its JSON header, a little-endian integer
+ * that mutations would rarely guess. It is prepended to an input that begins with {; the header then ends before the first
+ * newline, and the tensors begin with that newline. The file has no byte more, so that a sanitizer detects a read past
+ * its end. The caller frees it. */
+static inline char *fuzz_safetensors(const uint8_t *data, size_t size, size_t *bytes)
+{
+    enum { LENGTH_BYTES = 8 };
+    const size_t prefix = size > 0 && data[0] == '{' ? LENGTH_BYTES : 0;
+    const uint8_t *end = size > 0 ? memchr(data, '\n', size) : NULL;
+    const size_t length = end ? (size_t)(end - data) : size;
+    *bytes = size + prefix;
+    char *file = malloc(*bytes > 0 ? *bytes : 1);
+    if (!file)
+        abort();
+    for (size_t i = 0; i < prefix; i++)
+        file[i] = (char)(length >> (8 * i) & 255);
+    if (size > 0)
+        memcpy(file + prefix, data, size);
+    return file;
+}
+
 #endif

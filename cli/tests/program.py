@@ -116,7 +116,8 @@ def rope(kernel, p, t):
         if kernel == 'rope_qk_norm':
             from_, n = (row // heads * heads * dim, heads * dim) if p['across_heads'] else (row * dim, dim)
             square = sum(float(v) * v for v in x.values[from_:from_ + n]) / n
-            factor = 0.0 if square == math.inf or square * n >= 2.0 ** 128 else rounded(1 / math.sqrt(square + p['epsilon']))
+            overflows = square * n >= 2.0 ** 128  # a sum in f32 is infinite
+            factor = 0.0 if overflows else rounded(1 / math.sqrt(square + p['epsilon']))
             weight = t['weight'].values[row % heads * dim:][:dim]
             channels = [rounded(rounded(v * factor) * rounded(w + p['weight_offset']))
                         for v, w in zip(channels, weight)]

@@ -133,6 +133,12 @@ same 'and nothing ran' "$status $(count pass) $(grep -c '"reason":"not offered: 
 rejects 'a command that the shell does not find' '--exec: no_such_program: the shell cannot run the command' verify --exec no_such_program
 rejects 'a socket that is none' '--exec: fd:0: expected fd:N with the number of an inherited socket' verify --exec fd:0
 
+# The command of a failure runs it again, with the quotes of the program's command.
+verify "$python '$here/program.py' scale" --kernel learned_add --suite vectors
+sed -n 's/.*"command":"posenc \(verify [^"]*\)".*/\1/p;T;q' stdout >again
+run sh -c "\"\$0\" $(cat again)" "$POSENC"
+ended 'a failure can be run again' 1 '^FAIL +python +learned_add/f32/given/problem'
+
 # A random problem that fails is shrunk through the connection.
 verify "$python '$here/program.py' scale" --kernel learned_add --suite random
 grep -q '"suite":"random","status":"fail".*"problem":"learned_add x_scale=[^ ]* *\(dim=1 \)\?' stdout

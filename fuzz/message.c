@@ -1,0 +1,54 @@
+/* Fuzzes the reader of messages from programs (docs/protocol.md). */
+#include "conformance/program/message.h"
+#include "fuzz.h"
+
+enum { MOST_BYTES = 1 << 16 };
+
+/* A file in memory. */
+struct source {
+    const char *at;
+    size_t left;
+};
+
+static bool take(void *user, void *to, size_t n)
+{
+    struct source *source = user;
+    if (n > source->left)
+        return false;
+    if (n > 0)
+        memcpy(to, source->at, n);
+    source->at += n;
+    source->left -= n;
+    return true;
+}
+
+/* Reads every byte of the tensors, and encodes the message again. */
+static void use_message(const struct message *message)
+{
+    volatile unsigned sum = 0;
+    char text[MESSAGE_TEXT];
+    size_t bytes;
+    for (size_t i = 0; i < message->n; i++) {
+        message_describe(&message->tensors[i], text);
+        for (size_t k = 0; k < message->tensors[i].bytes; k++)
+            sum = sum + ((const unsigned char *)message->tensors[i].data)[k];
+    }
+    free(message_encode(message, &bytes));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct source source;
+    char reason[MESSAGE_TEXT] = "", *file = fuzz_safetensors(data, size, &source.left);
+    struct message message;
+    source.at = file;
+    const enum message_status status =
+        message_read(&message, take, &source, MOST_BYTES, reason);
+    if (status == MESSAGE_WHOLE)
+        use_message(&message);
+    else if (status != MESSAGE_CUT && reason[0] == '\0')
+        abort(); /* without a reason */
+    message_free(&message);
+    free(file);
+    return 0;
+}
