@@ -289,6 +289,11 @@ def test_fixture(posenc_check):
     assert "must return the function to check" in done.stdout
 
 
+def test_the_plug_in_imports_numpy_for_a_check_alone() -> None:
+    script = "import sys, posenc.pytest_plugin; sys.exit('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], env=ENVIRONMENT, check=False).returncode == 0
+
+
 def test_a_script_of_ten_lines_is_a_program(tmp_path: Path) -> None:
     script = tmp_path / "mine.py"
     script.write_text("""
