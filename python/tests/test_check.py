@@ -111,6 +111,7 @@ def test_a_table_matches_the_modes_of_its_arithmetic() -> None:
     result = posenc.check(table, "rope_table")
     assert result and result.modes == ["exact", "hf_f32", "torch_exp_f32"], result
     assert str(result).count("|position|") == 5 and len(str(result).splitlines()) <= 15
+    assert {record["numerics"] for record in result.records} == {"exact"}
     assert not posenc.check(table, "rope_table", numerics="ggml_f32")
 
 
@@ -252,7 +253,13 @@ def test_the_code_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert {"test_rotation", "test_table"} <= set(names)
     out = capsys.readouterr().out
     assert "FAIL" not in out
-    assert out.splitlines()[:2] == re.findall("```\n(PASS.*\n.*)\n```", page)[0].splitlines()
+    printed = re.findall("```\n((?:PASS|FAIL).*?)```", page, re.S)
+    assert out.startswith(printed[0])
+
+    def rotate(x: Any, cos: Any, sin: Any, rotary_dim: int) -> Any:
+        return names["rotate"](x, cos, -sin, rotary_dim)
+
+    assert f"{posenc.check(rotate)}\n" == printed[1]
 
 
 def test_the_plug_in_makes_a_test_of_each_case(tmp_path: Path) -> None:
@@ -273,6 +280,12 @@ def test_wrong():
 def test_nothing():
     pass
 
+@pytest.mark.posenc(case="{FEW}")
+def test_declines():
+    def declines(x, cos, sin):
+        raise NotImplementedError("not here")
+    return declines
+
 def test_fixture(posenc_check):
     assert posenc_check(rotate, case="{FEW}").modes == ["given"]
     posenc_check(ignores_partial, case="{FEW}")
@@ -285,6 +298,7 @@ def test_fixture(posenc_check):
     assert verdicts["test_right[rope_half/f32/given/hd96-r24]"] == "PASSED", done.stdout
     assert verdicts["test_wrong[rope_half/f32/given/hd96-r24]"] == "FAILED"
     assert verdicts["test_nothing[rope_half/f32/given/hd96-r24]"] == "FAILED"
+    assert verdicts["test_declines[rope_half/f32/given/hd96-r24]"] == "SKIPPED"
     assert verdicts["test_fixture"] == "FAILED" and "ValueError: operands could not be broadcast" in done.stdout
     assert "must return the function to check" in done.stdout
 
@@ -336,6 +350,7 @@ def test_a_module_of_transformers_matches_its_configuration(kind: str, members: 
     module, config = rotary(kind, **members)
     result = posenc.check_module(module, config)
     assert result and result.modes == ["hf_f32"], result
+    assert str(result).count("|position|") == 2 and len(result.records) == 3 * (1 + (kind == "Gemma3")), result
     assert result.name == type(module).__name__
     if kind == "Gemma3":
         assert posenc.check_module(module, layer_type="sliding_attention")

@@ -112,19 +112,18 @@ class ModuleCheck:
     def __init__(self, module: Any, dtype: str, device: Any, traces: Dict[str, str]) -> None:
         self.module, self.dtype, self.device, self.traces = module, dtype, device, traces
 
-    def _verify(self, run: Run, function: RotaryModule, line: str, window: Tuple[int, int]) -> List[Record]:
+    def _verify(self, function: RotaryModule, line: str, window: Tuple[int, int]) -> List[Record]:
         first, tokens = window
         client = Client({"rope_table": function}, framework="torch", device=self.device, dtypes=self.dtype)
         place = f"tokens={tokens} position_offset={first} seq_len={first + tokens} dtype={self.dtype}"
         records = verify(client, ["--problem", f"{line} {place}"])
-        run.answered += client.answered
         self.traces.update(client.traces)
         return records
 
     def compare(self, run: Run, line: str, layer_type: str, window: Tuple[int, int]) -> None:
         """Compares the tables of a window. Frequencies that are off by the errors of f32 functions are accepted."""
         function = RotaryModule(self.module, layer_type)
-        records = self._verify(run, function, line, window)
+        records = self._verify(function, line, window)
         text = function.distance()
         if text:
             run.notes["inv_freq" + (f", {layer_type.partition('_')[0]}" if layer_type else "")] = text
@@ -134,7 +133,7 @@ class ModuleCheck:
         words = [word for word in line.split() if word.partition("=")[0] in KEPT]
         values = ",".join(f"{value:.17g}" for value in function.own)
         own = " ".join([*words, f"attention_factor={function.factor:.17g}", f"inv_freq={values}"])
-        run.records += self._verify(run, RotaryModule(self.module, layer_type), own, window)
+        run.records += self._verify(RotaryModule(self.module, layer_type), own, window)
 
 
 def check_module(

@@ -65,7 +65,7 @@ def verify(client: Client, options: Sequence[str]) -> List[Record]:
         for record in records:
             record.pop("command", None)  # the socket ends with the program
         checks = [record for record in records if record["t"] == "check"]
-        # A kernel that declined every prompt has a failure of its own; here Run.answered says so.
+        # This failure of a kernel that declined every prompt gives none of the reasons, unlike its skipped cases.
         return [record for record in checks if not record["case"].endswith("/never-entered")]
 
 
@@ -113,6 +113,6 @@ def check(
             client = Client({kernel: fn}, framework=framework, device=device, dtypes=dtype, numerics=mode,
                             max_position=max_position)  # fmt: skip
             records = [record for record in verify(client, [*words, *more]) if _is_of_mode(record, mode)]
-            result.runs.append(Run(mode or "given", records, client.answered))
+            result.runs.append(Run(mode or "given", records))
             result.traces.update(client.traces)
     return result
