@@ -12,7 +12,7 @@
 /* Activity of a worker (worker_set_activity()) while it loads a plug-in. */
 #define PLUGINS_LOADING "while it was loaded"
 
-/* Kinds of plug-ins, and what names one. A program is loaded by starting it. */
+/* Kinds of plug-ins, and what the path of one is. A program is loaded by starting it. */
 enum plugin_kind {
     PLUGIN_LIBRARY, /* path of a shared library */
     PLUGIN_PROGRAM, /* command of a program that answers prompts (conformance/program) */
@@ -21,7 +21,7 @@ enum plugin_kind {
 
 /* Returns the stub of a plug-in, the same one for the same file, or NULL with a reason if the file is not a plug-in. A
  * plug-in that crashes while it is loaded has a stub, too: see plugins_load_error(). */
-const struct posenc_backend *plugins_make_stub(enum plugin_kind kind, const char *name,
+const struct posenc_backend *plugins_make_stub(enum plugin_kind kind, const char *path,
                                                char error[PLUGIN_ERROR]);
 /* Sets the time limit for loading, --limit; NaN: the default. */
 void plugins_set_limit(double seconds);

@@ -242,7 +242,7 @@ static int lower_error_limits(const struct verify *verify)
 
 /* ---- The command ---- */
 
-/* Returns the largest number of workers; 0: one for each CPU. A socket serves one at a time. */
+/* Returns the largest number of workers; 0: one for each CPU. A socket carries one connection at a time. */
 static size_t max_jobs(const struct cli *cli)
 {
     for (size_t i = 0; i < cli->exec.n; i++)

@@ -135,7 +135,7 @@ rejects 'a socket that is none' '--exec: fd:0: expected fd:N with the number of 
 
 # The command of a failure runs it again, with the quotes of the program's command.
 verify "$python '$here/program.py' scale" --kernel learned_add --suite vectors
-sed -n 's/.*"command":"posenc \(verify [^"]*\)".*/\1/p;T;q' stdout >again
+grep '"t":"check".*"command":' stdout | sed -n '1{s/.*"command":"posenc \(verify [^"]*\)".*/\1/;s/\\\\/\\/g;p;}' >again
 run sh -c "\"\$0\" $(cat again)" "$POSENC"
 ended 'a failure can be run again' 1 '^FAIL +python +learned_add/f32/given/problem'
 

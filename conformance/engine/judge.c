@@ -135,6 +135,8 @@ void compare_next(struct comparison *c, const struct call *call,
         c->limit = scaled_limit(limit->limit);
     c->table_abs = absolute ? c->limit : 0.0;
     c->least_unit = rounds_angle(limit->family) ? ANGLE_ERROR : 0.0;
+    if (is_program(c)) /* also at an exact zero, which the other families have */
+        c->least_unit *= power_above(scale);
 }
 
 static double ulp_of_f32(double value) { return exact_ulp(POSENC_DTYPE_F32, fabs(value)); }

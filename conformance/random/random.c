@@ -87,8 +87,8 @@ static void check_coverage(struct tally *t, const struct problem_set *set)
     int a, b;
     t->result.classes = (struct conf_classes){ set->n_classes_reached, set->factors.n_classes,
                                                set->n_pairs_reached };
-    if (!problem_set_find_missing(set, &a, &b))
-        return;
+    if (t->run->options->program || !problem_set_find_missing(set, &a, &b))
+        return; /* a program is not to blame for the set */
     factors_print_class(&set->factors, a, name);
     if (b != NO_CLASS)
         factors_print_class(&set->factors, b, other);
