@@ -80,14 +80,14 @@ def _decimal(value: str) -> str:
     return f"{float.fromhex(value):.9g}"
 
 
-def _first_failure(records: List[Record]) -> Optional[Record]:
-    """Returns the failure that explains most: a named mistake before others, and the smallest problem."""
-    failures = [record for record in records if record["status"] in FAILED]
+def _first_failure(failures: List[Record]) -> Optional[Record]:
+    """Returns the failure that explains most: one with the most frequent mistake, and a small problem."""
     if not failures:
         return None
+    mistakes = Counter(record.get("mistake") for record in failures if record.get("mistake"))
     # Problems of the suite random have been shrunk.
-    return min(failures, key=lambda one: (
-        not one.get("mistake"), not one.get("problem"), one["suite"] != "random", len(one.get("problem", "")),
+    return max(failures, key=lambda one: (
+        mistakes[one.get("mistake")], bool(one.get("problem")), one["suite"] == "random", -len(one.get("problem", "")),
     ))  # fmt: skip
 
 
@@ -146,7 +146,7 @@ class CheckResult:
         if len(self.runs) > 1:
             yield "numerics", "; ".join(f"{run.numerics}: {'match' if run.ok else run.failures()}" for run in self.runs)
         yield from best.notes.items()
-        failure = _first_failure(best.records)
+        failure = _first_failure(self.failures)
         if failure:
             yield from self._explain(failure)
         else:
@@ -157,8 +157,11 @@ class CheckResult:
 
     def _explain(self, failure: Record) -> Iterator[Tuple[str, str]]:
         reason = failure.get("reason", "")
-        if failure.get("mistake"):
-            yield "mistake", failure["mistake"]
+        mistake = failure.get("mistake")
+        if mistake:
+            found = sum(record.get("mistake") == mistake for record in self.failures)
+            where = "" if found == len(self.failures) else f" (in {found} of {len(self.failures)} failures)"
+            yield "mistake", mistake + where
         yield "case", failure["case"]
         if failure.get("problem"):
             yield "problem", failure["problem"]
