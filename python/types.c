@@ -77,13 +77,18 @@ static bool read_list(struct spec *spec, const struct field *field, PyObject *va
 
 static bool read_section(struct spec *spec, PyObject *value)
 {
-    double sizes[4] = { 0 };
-    if (read_numbers(value, "mrope_section", sizes, 4) < 0)
-        return false;
-    for (int i = 0; i < 4; i++)
-        spec->spec.mrope_section[i] =
-            sizes[i] >= 0 && sizes[i] <= 65536 ? (int64_t)sizes[i] : -1;
-    return true;
+    const Py_ssize_t n = PySequence_Size(value);
+    if (n > 4)
+        return raise_text(POSENC_ERR_SHAPE, "mrope_section",
+                          "mrope_section has %zd numbers, expected at most 4", n);
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *item = PySequence_GetItem(value, i);
+        const bool read = item && integer_of(item, &spec->spec.mrope_section[i]);
+        Py_XDECREF(item);
+        if (!read)
+            return false;
+    }
+    return n >= 0;
 }
 
 static bool read_field(struct spec *spec, const struct field *field, PyObject *value)

@@ -296,16 +296,18 @@ static void add_angles(const struct hypothesis *h, struct rotated_pair *pair)
 
 /* ---- Other edits ---- */
 
-/* Channels that do not rotate, as they are where nothing writes them: canaries, or x in place. */
+/* In place, channels that are not written are copies of x. */
+static bool edit_out_of_place(struct hypothesis *h) { return !h->call->problem.in_place; }
+
 static bool row_unwritten_tail(struct hypothesis *h, int o, int64_t r, double *want,
                                double *magnitudes)
 {
     const struct problem *p = &h->call->problem;
-    const bool before = h->mistake->value != 1.0, after = h->mistake->value != -1.0;
+    const bool before = h->mistake->value <= 0.0, after = h->mistake->value >= 0.0;
     hypothesis_oracle_row(h, o, r, want, magnitudes);
     for (int64_t k = 0; k < p->dim; k++)
         if (!problem_rotation(p, k).rotates && (k < p->rotary_offset ? before : after))
-            want[k] = p->in_place ? (double)h->call->x[r * p->dim + k] : UNWRITTEN_VALUE;
+            want[k] = UNWRITTEN_VALUE;
     return true;
 }
 
@@ -341,12 +343,13 @@ static bool edit_no_weight(struct hypothesis *h)
 
 /* ---- The table ---- */
 
-#define ROPE           "rope"
-#define QK_NORM        "rope_qk_norm"
-#define BOTH           "rope rope_qk_norm"
-#define NORM(kind)     QK_NORM, .row = row_norm, .value = (kind)
-#define ANGLES(type)   .edit = hypothesis_rounds, .turn = round_angles, .value = (type)
-#define PRODUCTS(type) .edit = hypothesis_rounds, .combine = round_products, .value = (type)
+#define ROPE            "rope"
+#define QK_NORM         "rope_qk_norm"
+#define BOTH            "rope rope_qk_norm"
+#define NORM(kind)      QK_NORM, .row = row_norm, .value = (kind)
+#define ANGLES(type)    .edit = hypothesis_rounds, .turn = round_angles, .value = (type)
+#define UNWRITTEN(side) .edit = edit_out_of_place, .row = row_unwritten_tail, .value = (side)
+#define PRODUCTS(type)  .edit = hypothesis_rounds, .combine = round_products, .value = (type)
 const struct mistake mistakes_of_rotations[] = {
     { "transpose is ignored: the rotation always turns forward", ROPE,
       .turn = ignore_transpose },
@@ -384,12 +387,9 @@ const struct mistake mistakes_of_rotations[] = {
       PRODUCTS(TYPE_OF_X) },
     { "the arithmetic is in bf16: each product is rounded", ROPE, PRODUCTS(POSENC_DTYPE_BF16) },
     { "the arithmetic is in f16: each product is rounded", ROPE, PRODUCTS(POSENC_DTYPE_F16) },
-    { "channels that do not rotate are not written", BOTH, .row = row_unwritten_tail,
-      .value = 0.0 },
-    { "channels before the rotated ones are not written", BOTH, .row = row_unwritten_tail,
-      .value = -1.0 },
-    { "channels after the rotated ones are not written", BOTH, .row = row_unwritten_tail,
-      .value = 1.0 },
+    { "channels that do not rotate are not written", BOTH, UNWRITTEN(0.0) },
+    { "channels before the rotated ones are not written", BOTH, UNWRITTEN(-1.0) },
+    { "channels after the rotated ones are not written", BOTH, UNWRITTEN(1.0) },
     { "channels that do not rotate are zeros", BOTH, .row = row_zero_tail },
     { "the norm is missing", NORM(NORM_NONE) },
     { "epsilon is added to the root, not under it", NORM(NORM_EPSILON_OUTSIDE) },

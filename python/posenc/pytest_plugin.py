@@ -1,18 +1,19 @@
 """Plug-in of pytest: a test for each case of posenc.check().
 
 A test with the marker `posenc` returns the function to check. The fixture `posenc_check` is posenc.check() that fails
-the test.
+the test. pytest loads this module in every run where the package is installed, so NumPy is imported only for a check.
 """
 
-from typing import Any, Callable, Dict, List, Optional
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional
 
 import pytest
 
-from .checking import CheckResult, check
+if TYPE_CHECKING:
+    from .checking import CheckResult
 
 CASE = "posenc_case"
 CASES: Dict[str, List[str]] = {}  # by the options of a marker
-RESULTS: Dict[str, CheckResult] = {}  # by the id of a test without its case
+RESULTS: Dict[str, "CheckResult"] = {}  # by the id of a test without its case
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -27,6 +28,8 @@ def _offer_nothing(*_: Any) -> None:
 
 def _cases(options: Dict[str, Any]) -> List[str]:
     """Returns the ids of all cases that a check would run, in their order."""
+    from .checking import check
+
     result = check(_offer_nothing, **options)
     return list(dict.fromkeys(record["case"] for run in result.runs for record in run.records))
 
@@ -45,7 +48,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize(CASE, CASES[repr(options)])
 
 
-def _judge(result: CheckResult, case: str) -> None:
+def _judge(result: "CheckResult", case: str) -> None:
     """Fails or skips the current test according to the record of its case."""
     record = next((record for record in result.records if record["case"] == case), None)
     if record is None:
@@ -65,6 +68,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Optional[bool]:
     case = str(pyfuncitem.callspec.params[CASE])
     key = pyfuncitem.nodeid.replace(case, "")
     if key not in RESULTS:
+        from .checking import check
+
         arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
         function = pyfuncitem.obj(**arguments)
         if not callable(function):
@@ -75,10 +80,11 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Optional[bool]:
 
 
 @pytest.fixture()
-def posenc_check() -> Callable[..., CheckResult]:
+def posenc_check() -> Callable[..., "CheckResult"]:
     """Returns posenc.check(), which fails the test if the function does not pass."""
+    from .checking import check
 
-    def checked(*arguments: Any, **options: Any) -> CheckResult:
+    def checked(*arguments: Any, **options: Any) -> "CheckResult":
         result = check(*arguments, **options)
         if not result:
             pytest.fail(str(result), pytrace=False)

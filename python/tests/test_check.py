@@ -43,36 +43,36 @@ def raises(x: Any, cos: Any, sin: Any) -> Any:
     raise KeyError("missing")
 
 
-WRONG: Dict[str, Tuple[Callable[..., Any], str]] = {
-    "sign": (lambda x, cos, sin, rotary_dim: rotate(x, cos, -sin, rotary_dim), "ulp"),
-    "pairing": (rotate_adjacent, "ulp"),
+WRONG: Dict[str, Tuple[Callable[..., Any], str]] = {  # and a part of the result
+    "sign": (lambda x, cos, sin, rotary_dim: rotate(x, cos, -sin, rotary_dim), "the sine has the other sign"),
+    "pairing": (rotate_adjacent, "as by rope_interleaved"),
     "next row": (lambda x, cos, sin, rotary_dim: rotate(x, np.roll(cos, 1, 0), np.roll(sin, 1, 0), rotary_dim), "ulp"),
-    "f16 tables": (lambda x, cos, sin, rotary_dim: rotate(x, in_f16(cos), in_f16(sin), rotary_dim), "ulp"),
+    "f16 tables": (lambda x, cos, sin, rotary_dim: rotate(x, in_f16(cos), in_f16(sin), rotary_dim), "rounded to f16"),
     "no partial rotation": (ignores_partial, "ValueError"),
     "raises": (raises, "KeyError: 'missing'"),
     "returns a list": (lambda x, cos, sin: x.tolist(), "returned a list; expected out float32"),
     "in place": (lambda x, cos, sin: np.negative(x, out=x), "changed its argument x"),
-    "x unchanged": (lambda x, cos, sin: x.copy(), "ulp"),
+    "x unchanged": (lambda x, cos, sin: x.copy(), "x is returned unchanged"),
 }  # fmt: skip
 
-WRONG_TABLES: Dict[str, Callable[..., Any]] = {
-    "base": lambda p, f, a: table(p, (1e4 ** -(np.arange(len(f)) / len(f))).astype(f.dtype), a),
-    "next position": lambda p, f, a: table(p + 1, f, a),
-    "f16": lambda p, f, a: tuple(map(in_f16, table(p, f, a))),
-    "attention factor": lambda p, f, a: table(p, f, 1.0),
+WRONG_TABLES: Dict[str, Tuple[Callable[..., Any], str]] = {
+    "base": (lambda p, f, a: table(p, (1e4 ** -(np.arange(len(f)) / len(f))).astype(f.dtype), a), "ulp"),
+    "next position": (lambda p, f, a: table(p + 1, f, a), "each position is one too high"),
+    "f16": (lambda p, f, a: tuple(map(in_f16, table(p, f, a))), "rounded to f16"),
+    "attention factor": (lambda p, f, a: table(p, f, 1.0), "attention factor is missing"),
 }  # fmt: skip
 
 
 # ---- verdicts ----
 
 
-@pytest.mark.parametrize("function", [rotate, rotate_f64])
+@pytest.mark.parametrize("function", [rotate, rotate_f64, posenc.rope_half])
 def test_a_right_function_passes(function: Callable[..., Any]) -> None:
     result = posenc.check(function)
     assert result and len(result.best.with_status("pass")) > 40 and not result.failures and result.mistake is None
     lines = str(result).splitlines()
     assert lines[0].startswith(f"PASS  rope_half by {function.__name__} (numpy, f32): ") and len(lines) <= 15
-    assert "limit" in lines[1]
+    assert "limit" in lines[-1]
 
 
 @pytest.mark.parametrize("name", WRONG)
@@ -85,12 +85,13 @@ def test_a_wrong_function_fails_with_the_reason(name: str) -> None:
     assert all(part in result._repr_html_() for part in ("FAIL", "All failed checks"))
 
 
-def test_the_named_problem_repeats_a_failure() -> None:
-    function = WRONG["sign"][0]
-    first = posenc.check(function)
-    problem = min((record["problem"] for record in first.failures if record.get("problem")), key=len)
+@pytest.mark.parametrize("name", ["sign", "raises"])
+def test_the_shrunk_problem_repeats_a_failure(name: str) -> None:
+    function = WRONG[name][0]
+    first = posenc.check(function, case="*/random/*")
+    (problem,) = [record["problem"] for record in first.failures]
     again = posenc.check(function, problem=problem)
-    assert not again and len(again.records) == 1
+    assert not again and len(again.failures) == 1 and WRONG[name][1] in str(again)
     assert posenc.check(rotate, problem=problem)
 
 
@@ -98,8 +99,9 @@ def test_nothing_offered_is_no_pass() -> None:
     def nothing(*_: Any) -> Any:
         raise NotImplementedError("nothing is here")
 
-    result = posenc.check(nothing, case=FEW)
-    assert not result and "nothing is here" in str(result) and str(result).startswith("FAIL")
+    for case in FEW, None:
+        result = posenc.check(nothing, case=case)
+        assert not result and "nothing is here" in str(result) and str(result).startswith("FAIL")
 
 
 # ---- tables ----
@@ -109,16 +111,17 @@ def test_a_table_matches_the_modes_of_its_arithmetic() -> None:
     result = posenc.check(table, "rope_table")
     assert result and result.modes == ["exact", "hf_f32", "torch_exp_f32"], result
     assert str(result).count("|position|") == 5 and len(str(result).splitlines()) <= 15
+    assert {record["numerics"] for record in result.records} == {"exact"}
     assert not posenc.check(table, "rope_table", numerics="ggml_f32")
 
 
 @pytest.mark.parametrize("name", WRONG_TABLES)
 def test_a_wrong_table_matches_no_mode(name: str) -> None:
     def function(positions: Any, inv_freq: Any, attention_factor: float) -> Any:
-        return WRONG_TABLES[name](positions, inv_freq, attention_factor)
+        return WRONG_TABLES[name][0](positions, inv_freq, attention_factor)
 
     result = posenc.check(function, "rope_table", numerics="hf_f32", max_position=131072)
-    assert not result and result.modes == [] and "ulp" in str(result), result
+    assert not result and result.modes == [] and WRONG_TABLES[name][1] in str(result), result
 
 
 def test_positions_beyond_the_largest_are_not_asked() -> None:
@@ -250,7 +253,13 @@ def test_the_code_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert {"test_rotation", "test_table"} <= set(names)
     out = capsys.readouterr().out
     assert "FAIL" not in out
-    assert out.splitlines()[:2] == re.findall("```\n(PASS.*\n.*)\n```", page)[0].splitlines()
+    printed = re.findall("```\n((?:PASS|FAIL).*?)```", page, re.S)
+    assert out.startswith(printed[0])
+
+    def rotate(x: Any, cos: Any, sin: Any, rotary_dim: int) -> Any:
+        return names["rotate"](x, cos, -sin, rotary_dim)
+
+    assert f"{posenc.check(rotate)}\n" == printed[1]
 
 
 def test_the_plug_in_makes_a_test_of_each_case(tmp_path: Path) -> None:
@@ -271,6 +280,12 @@ def test_wrong():
 def test_nothing():
     pass
 
+@pytest.mark.posenc(case="{FEW}")
+def test_declines():
+    def declines(x, cos, sin):
+        raise NotImplementedError("not here")
+    return declines
+
 def test_fixture(posenc_check):
     assert posenc_check(rotate, case="{FEW}").modes == ["given"]
     posenc_check(ignores_partial, case="{FEW}")
@@ -283,8 +298,14 @@ def test_fixture(posenc_check):
     assert verdicts["test_right[rope_half/f32/given/hd96-r24]"] == "PASSED", done.stdout
     assert verdicts["test_wrong[rope_half/f32/given/hd96-r24]"] == "FAILED"
     assert verdicts["test_nothing[rope_half/f32/given/hd96-r24]"] == "FAILED"
+    assert verdicts["test_declines[rope_half/f32/given/hd96-r24]"] == "SKIPPED"
     assert verdicts["test_fixture"] == "FAILED" and "ValueError: operands could not be broadcast" in done.stdout
     assert "must return the function to check" in done.stdout
+
+
+def test_the_plug_in_imports_numpy_for_a_check_alone() -> None:
+    script = "import sys, posenc.pytest_plugin; sys.exit('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], env=ENVIRONMENT, check=False).returncode == 0
 
 
 def test_a_script_of_ten_lines_is_a_program(tmp_path: Path) -> None:
@@ -307,9 +328,11 @@ def rotary(kind: str, **members: Any) -> Tuple[Any, Any]:
     """Returns the rotary module of a model type and its configuration."""
     pytest.importorskip("torch")
     transformers = pytest.importorskip("transformers")
-    config = getattr(transformers, {"Gemma3": "Gemma3TextConfig"}.get(kind, f"{kind}Config"))(**members)
+    names = {"Gemma3": ("Gemma3TextConfig", ""), "Llama4": ("Llama4TextConfig", "Text")}
+    of_config, of_module = names.get(kind, (f"{kind}Config", ""))
+    config = getattr(transformers, of_config)(**members)
     loaded = importlib.import_module(f"transformers.models.{kind.lower()}.modeling_{kind.lower()}")
-    return getattr(loaded, f"{kind}RotaryEmbedding")(config), config
+    return getattr(loaded, f"{kind}{of_module}RotaryEmbedding")(config), config
 
 
 LLAMA3 = {"rope_type": "llama3", "rope_theta": 5e5, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
@@ -321,12 +344,14 @@ YARN = {"rope_type": "yarn", "rope_theta": 1e6, "factor": 4.0, "original_max_pos
     ("Llama", {"head_dim": 64, "max_position_embeddings": 131072, "rope_parameters": LLAMA3}),
     ("Qwen2", {"max_position_embeddings": 32768, "rope_parameters": YARN}),
     ("Gemma3", {}),
+    ("Llama4", {}),
 ])  # fmt: skip
 def test_a_module_of_transformers_matches_its_configuration(kind: str, members: Dict[str, Any]) -> None:
     module, config = rotary(kind, **members)
     result = posenc.check_module(module, config)
     assert result and result.modes == ["hf_f32"], result
-    assert result.name == f"{kind}RotaryEmbedding"
+    assert str(result).count("|position|") == 2 and len(result.records) == 3 * (1 + (kind == "Gemma3")), result
+    assert result.name == type(module).__name__
     if kind == "Gemma3":
         assert posenc.check_module(module, layer_type="sliding_attention")
 

@@ -132,6 +132,7 @@ CASES: Dict[str, Case] = {
 }  # fmt: skip
 OF_TABLES = ("sinusoidal", "rope_table")
 APART = ("learned_grad", "relative_sum")
+ALL_WORDS = {word for name in (*CASES, *OF_TABLES) for word in inspect.signature(getattr(posenc, name)).parameters}
 
 
 def call(kernel: str, framework: Framework, **more: Any) -> Any:
@@ -263,6 +264,7 @@ def test_strides(view: Callable[[], Any]) -> None:
 
 
 def test_signatures_are_those_of_the_stub() -> None:
+    """Each parameter is accepted by name, and no other."""
     stub = Path(posenc._core.__file__).with_name("_core.pyi").read_text()
     functions = {one.name: one for one in ast.parse(stub).body if isinstance(one, ast.FunctionDef)}
     for name in (*CASES, *OF_TABLES):
@@ -270,3 +272,7 @@ def test_signatures_are_those_of_the_stub() -> None:
         args = functions[name].args
         assert [one.arg for one in (*args.args, *args.kwonlyargs)] == list(given)
         assert getattr(posenc, name).__doc__.count("Raises posenc.Error: status ") == 1
+        for word in ALL_WORDS:
+            with pytest.raises(TypeError) as raised:
+                getattr(posenc, name)(**{word: None})
+            assert ("unexpected keyword" in str(raised.value)) == (word not in given), (name, word)

@@ -82,6 +82,8 @@ def test_wrong_parameters() -> None:
         ({"mrope_section": [1] * 5}, "shape"), ({"mrope_section": [-1, 5]}, "parameter"),
         ({"scaling": "yarn", "factor": 0.5}, "parameter"),
     ]  # fmt: skip
+    with pytest.raises(TypeError, match="integer"):
+        posenc.Frequencies(8, mrope_section=[2.5, 1.5])
     for parameters, status in wrong:
         with pytest.raises(posenc.Error) as raised:
             posenc.Frequencies(**{"dim": 8, **parameters})

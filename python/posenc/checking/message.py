@@ -53,6 +53,5 @@ def write_message(stream: IO[bytes], message: Message) -> None:
         begin, end = end, end + math.prod(tensor.shape) * WIDTHS[tensor.dtype]
         header[name] = {"dtype": tensor.dtype, "shape": tensor.shape, "data_offsets": (begin, end)}
     text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
     stream.write(b"".join([struct.pack("<Q", len(text)), text, *(tensor.data for tensor in message.tensors.values())]))
     stream.flush()

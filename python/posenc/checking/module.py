@@ -67,6 +67,8 @@ class RotaryModule:
         x = torch.zeros((1, 1, 1), dtype=element, device=positions.device)
         with torch.no_grad():
             tables = self.module(x, positions.unsqueeze(-2), **self.words)
+        if not isinstance(tables, tuple):  # cos + i sin, as in Llama 4
+            tables = (tables.real, tables.imag)
         self._compare(inv_freq)
         self.factor = attention_factor
         return self._halve(tables[0], rotary_dim // 2), self._halve(tables[1], rotary_dim // 2)
@@ -124,7 +126,7 @@ class ModuleCheck:
         records = self._verify(function, line, window)
         text = function.distance()
         if text:
-            run.notes["frequencies" + (f", {layer_type.partition('_')[0]}" if layer_type else "")] = text
+            run.notes["inv_freq" + (f", {layer_type.partition('_')[0]}" if layer_type else "")] = text
         if all(record["status"] == "pass" for record in records) or not function.is_near() or not function.own:
             run.records += records
             return

@@ -10,6 +10,7 @@ Record = Dict[str, Any]
 RANGES = (10, 17, 20, 24, 31)  # exponents of two, as those of the error limits
 FAILED = ("fail", "crash")
 WIDEST = 150  # characters of a printed line
+PREFIX = "not offered: "
 WRONG_VALUE = re.compile(r"got (\S+) want (\S+) error (\S+) (\w+) limit (\S+) at (.*)")  # the reason of a failure
 
 
@@ -48,6 +49,12 @@ class Run:
         failed, passed = len(self.with_status(*FAILED)), len(self.with_status("pass"))
         return f"{failed} of {failed + passed} failed" if failed + passed else "nothing was checked"
 
+    def skipped(self) -> Iterator[Tuple[str, str]]:
+        """Yields the reasons why checks were skipped, if any were, the most frequent ones first."""
+        reasons = Counter(record.get("reason", record["status"]) for record in self.with_status("skipped"))
+        if reasons:
+            yield "skipped", "; ".join(f"{n}: {text.replace(PREFIX, '')}" for text, n in reasons.most_common(3))
+
     def worst_by_range(self) -> Iterator[Tuple[str, Record]]:
         """Yields the record of the largest error, relative to its limit, for each range of positions."""
         best: Dict[int, Record] = {}
@@ -73,14 +80,14 @@ def _decimal(value: str) -> str:
     return f"{float.fromhex(value):.9g}"
 
 
-def _first_failure(records: List[Record]) -> Optional[Record]:
-    """Returns the failure that explains most: a named mistake before others, and the smallest problem."""
-    failures = [record for record in records if record["status"] in FAILED]
+def _first_failure(failures: List[Record]) -> Optional[Record]:
+    """Returns the failure that explains most: one with the most frequent mistake, and a small problem."""
     if not failures:
         return None
+    mistakes = Counter(record.get("mistake") for record in failures if record.get("mistake"))
     # Problems of the suite random have been shrunk.
-    return min(failures, key=lambda one: (
-        not one.get("mistake"), not one.get("problem"), one["suite"] != "random", len(one.get("problem", "")),
+    return max(failures, key=lambda one: (
+        mistakes[one.get("mistake")], bool(one.get("problem")), one["suite"] == "random", -len(one.get("problem", "")),
     ))  # fmt: skip
 
 
@@ -139,21 +146,22 @@ class CheckResult:
         if len(self.runs) > 1:
             yield "numerics", "; ".join(f"{run.numerics}: {'match' if run.ok else run.failures()}" for run in self.runs)
         yield from best.notes.items()
-        failure = _first_failure(best.records)
+        failure = _first_failure(self.failures)
         if failure:
             yield from self._explain(failure)
-        elif not best.with_status("pass"):
-            reasons = Counter(record.get("reason", "") for record in best.records)
-            yield "reason", reasons.most_common(1)[0][0] if reasons else "no case was selected"
         else:
+            yield from best.skipped()
             for label, record in best.worst_by_range():
                 error = record["error"]
                 yield label, f"{error['max']:.3g} {error['metric']} (limit {error['limit']:.3g}) at {error['worst_at']}"
 
     def _explain(self, failure: Record) -> Iterator[Tuple[str, str]]:
         reason = failure.get("reason", "")
-        if failure.get("mistake"):
-            yield "mistake", failure["mistake"]
+        mistake = failure.get("mistake")
+        if mistake:
+            found = sum(record.get("mistake") == mistake for record in self.failures)
+            where = "" if found == len(self.failures) else f" (in {found} of {len(self.failures)} failures)"
+            yield "mistake", mistake + where
         yield "case", failure["case"]
         if failure.get("problem"):
             yield "problem", failure["problem"]
