@@ -25,21 +25,21 @@ void suite_random(struct suite_run *run, enum posenc_kernel kernel);
 /* ---- Random numbers: values.c ---- */
 
 /* State of a sequence of random numbers. */
-struct draws {
+struct random_state {
     uint64_t seed, next;
 };
 
-uint64_t draw_bits(struct draws *d);
+uint64_t draw_bits(struct random_state *d);
 /* Draws an integer from `least` to `most`, both included. */
-int64_t draw_between(struct draws *d, int64_t least, int64_t most);
-bool draw_one_in(struct draws *d, int64_t n);
+int64_t draw_between(struct random_state *d, int64_t least, int64_t most);
+bool draw_one_in(struct random_state *d, int64_t n);
 /* Draws a number from 0 to 1, which it never reaches. */
-double draw_fraction(struct draws *d);
+double draw_fraction(struct random_state *d);
 
 /* Draw a value that tests an argument: close to the present one, 0, negative, or at the end of the range of a type.
  * Reals may also be infinite or NaN. */
-int64_t draw_whole(struct draws *d, int64_t near);
-double draw_real(struct draws *d, double near);
+int64_t draw_whole(struct random_state *d, int64_t near);
+double draw_real(struct random_state *d, double near);
 
 /* ---- Factors: factors.c ---- */
 
@@ -98,8 +98,8 @@ bool factor_matters(const struct factor *factor, const struct problem *problem);
 const char *const *value_class_names(const struct field *field, const struct tensor_spec *row);
 /* Sets the field to a value of class c; lists come from the arena. Returns false, with the field as it was, if the
  * problem leaves the class no value. */
-bool factor_draw(const struct factor *factor, int c, struct problem *problem, struct draws *d,
-                 struct arena *arena);
+bool factor_draw(const struct factor *factor, int c, struct problem *problem,
+                 struct random_state *d, struct arena *arena);
 /* Returns true if the field matters and has a value of class c. */
 bool factor_has_class(const struct factor *factor, int c, const struct problem *problem);
 /* Returns the least size of a class in this problem, 1 or more. */
