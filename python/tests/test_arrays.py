@@ -294,7 +294,8 @@ def test_no_reference_is_kept(name: str, framework_name: str) -> None:
         x = jax.numpy.asarray(heads())
     else:
         x = heads()
-    objects = (x, COS, SIN, FREQS, POSITIONS, SLOPES, SCORES, BIAS, BUCKETS, BUCKETS.thresholds, WIDE, ROPE, ROPE._rotation)
+    objects = (x, COS, SIN, FREQS, POSITIONS, SLOPES, SCORES, BIAS, BUCKETS, BUCKETS.thresholds, WIDE, ROPE,
+               ROPE._rotation)  # fmt: skip
     attempt(calls()[name], x)
     before = [sys.getrefcount(one) for one in objects]
     for _ in range(50):
@@ -335,7 +336,7 @@ class Used(ctypes.Structure):
 @pytest.mark.parametrize("make", MAKERS)
 def test_the_library_frees_its_memory(make: Callable[[int], Any]) -> None:
     """Each object has more than 28 bytes for a pair, outside the memory that Python traces."""
-    mallinfo = getattr(ctypes.CDLL(None), "mallinfo2", None)
+    mallinfo: Any = getattr(ctypes.CDLL(None), "mallinfo2", None)
     if not mallinfo:
         pytest.skip("the C library has no mallinfo2()")
     mallinfo.restype = Used
