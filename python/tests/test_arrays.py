@@ -187,6 +187,8 @@ def test_torch_tensors_that_need_gradients() -> None:
     torch = pytest.importorskip("torch")
     with pytest.raises(posenc.Error, match=r"x requires gradients, expected x.detach\(\)"):
         posenc.rope_half(torch.ones(T, H, D, requires_grad=True), COS, SIN)
+    with pytest.raises(posenc.Error, match="q requires gradients"):
+        ROPE(torch.ones(T, H, D, requires_grad=True))
 
 
 class Lender:
