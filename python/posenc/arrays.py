@@ -141,5 +141,5 @@ def copy_of(array: Any) -> Tuple[Any, Finish]:
     """Returns a copy that can be written, and a function that converts it to the framework of the array."""
     framework = framework_of(array)
     if framework == "torch":
-        return array.detach().clone(), None
+        return array.clone(), None  # one that needs gradients is rejected, as by kernels
     return as_numpy(array).copy(), _to_jax if framework == "jax" else None

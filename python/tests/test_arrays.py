@@ -187,6 +187,8 @@ def test_torch_tensors_that_need_gradients() -> None:
     torch = pytest.importorskip("torch")
     with pytest.raises(posenc.Error, match=r"x requires gradients, expected x.detach\(\)"):
         posenc.rope_half(torch.ones(T, H, D, requires_grad=True), COS, SIN)
+    with pytest.raises(posenc.Error, match="q requires gradients"):
+        ROPE(torch.ones(T, H, D, requires_grad=True))
 
 
 class Lender:
@@ -294,7 +296,8 @@ def test_no_reference_is_kept(name: str, framework_name: str) -> None:
         x = jax.numpy.asarray(heads())
     else:
         x = heads()
-    objects = (x, COS, SIN, FREQS, POSITIONS, SLOPES, SCORES, BIAS, BUCKETS, BUCKETS.thresholds, WIDE, ROPE)
+    objects = (x, COS, SIN, FREQS, POSITIONS, SLOPES, SCORES, BIAS, BUCKETS, BUCKETS.thresholds, WIDE, ROPE,
+               ROPE._rotation)  # fmt: skip
     attempt(calls()[name], x)
     before = [sys.getrefcount(one) for one in objects]
     for _ in range(50):
@@ -321,6 +324,34 @@ def test_no_memory_is_kept(name: str) -> None:
         tracemalloc.stop()
         gc.unfreeze()
     assert grown < 3000 * 16, f"{grown} bytes in 3000 calls"
+
+
+MAKERS = [posenc.Frequencies, posenc.Rope, lambda dim: posenc.Rope(dim).freqs]
+
+
+class Used(ctypes.Structure):
+    """struct mallinfo2 of glibc."""
+
+    _fields_ = [(name, ctypes.c_size_t) for name in "a b c d mapped f g used i j".split()]
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_the_library_frees_its_memory(make: Callable[[int], Any]) -> None:
+    """Each object has more than 28 bytes for a pair, outside the memory that Python traces."""
+    mallinfo: Any = getattr(ctypes.CDLL(None), "mallinfo2", None)
+    if not mallinfo:
+        pytest.skip("the C library has no mallinfo2()")
+    mallinfo.restype = Used
+
+    def used() -> int:
+        info = mallinfo()
+        return int(info.used + info.mapped)
+
+    make(4096)
+    before = used()
+    for _ in range(100):
+        make(4096)
+    assert used() - before < 100 * 2048 * 14
 
 
 # ---- threads ----
