@@ -16,6 +16,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#ifndef MSG_NOSIGNAL /* macOS; workers handle SIGPIPE */
+#define MSG_NOSIGNAL 0
+#endif
+
 /* Sets the reason; returns false. */
 __attribute__((format(printf, 2, 3))) static bool fail(struct connection *connection,
                                                        const char *format, ...)
@@ -59,10 +63,17 @@ _Noreturn static void run_shell(const char *command, int in, int out)
     _exit(127);
 }
 
+/* Makes a pipe that programs do not inherit; pipe2() is missing on macOS. */
+static bool make_pipe(int ends[2])
+{
+    return pipe(ends) == 0 && fcntl(ends[0], F_SETFD, FD_CLOEXEC) == 0 &&
+           fcntl(ends[1], F_SETFD, FD_CLOEXEC) == 0;
+}
+
 static bool start_program(struct connection *connection, const char *command)
 {
     int to[2] = { -1, -1 }, from[2] = { -1, -1 };
-    if (pipe2(to, O_CLOEXEC) != 0 || pipe2(from, O_CLOEXEC) != 0)
+    if (!make_pipe(to) || !make_pipe(from))
         return fail(connection, "cannot be started: %s", strerror(errno));
     fflush(NULL); /* otherwise both processes write the buffers */
     connection->pid = fork();

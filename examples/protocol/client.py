@@ -22,12 +22,8 @@ def read_message():
     header = json.loads(sys.stdin.buffer.read(struct.unpack('<Q', start)[0]))
     metadata = header.pop('__metadata__', {})
     data = sys.stdin.buffer.read(max((t['data_offsets'][1] for t in header.values()), default=0))
-    tensors = {}
-    for name, tensor in header.items():
-        values = array(TYPES[tensor['dtype']])
-        values.frombytes(data[slice(*tensor['data_offsets'])])
-        tensors[name] = values, tensor['shape']
-    return metadata, tensors
+    return metadata, {name: (array(TYPES[t['dtype']], data[slice(*t['data_offsets'])]), t['shape'])
+                      for name, t in header.items()}
 
 
 def write_message(metadata, outputs, shapes):
