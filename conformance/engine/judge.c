@@ -485,8 +485,8 @@ void compare_end(struct comparison *c)
     else if (is_unwritten(c))
         require(t, false, "not written, want %a, at %s", r->want, r->worst_at);
     else if (c->kind == COMPARE_EXACT)
-        require(t, false, "got %a want %a, not the same bits, at %s", (double)r->got,
-                r->want, r->worst_at);
+        require(t, false, "got %a want %a, not the same bits, at %s", (double)r->got, r->want,
+                r->worst_at);
     else
         require(t, false, "got %a want %a error %.4g %s limit %.4g at %s", (double)r->got,
                 r->want, r->max, r->metric, r->limit, r->worst_at);

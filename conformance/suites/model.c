@@ -31,7 +31,8 @@ void suite_problem(struct suite_run *run, enum posenc_kernel kernel)
     if (!p || p->kernel != kernel)
         return;
     if (!run->options->program)
-        side_effects_sweep(run, p); /* first, as a kernel's first call may write static memory */
+        side_effects_sweep(run,
+                           p); /* first, as a kernel's first call may write static memory */
     check_accuracy(run, p, "problem");
     if (!run->options->program)
         memory_sweep(run, p);
