@@ -1,6 +1,7 @@
 """posenc scoreboard: how the implementations that are installed here compare, as one page."""
 
 import datetime
+import importlib
 import json
 import os
 import platform
@@ -9,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, NamedTuple, Set
 
+import jinja2
 from markupsafe import Markup
 
 from .. import units
@@ -62,7 +64,7 @@ class Group(NamedTuple):
             above = row.get("above", {})
             cells += ["–" if above.get(limit) is None else units.count(above[limit]) for limit in LIMITS]
         elif "speed" in self._columns:
-            worst = max(row.get("worst", []), key=lambda one: one["max"] / one["limit"], default=None)
+            worst = max(row.get("worst", []), key=lambda one: float(one["max"] / one["limit"]), default=None)
             cells += [f"{worst['max']:.2f} {worst['metric']}" if worst else "–"]
             cells += ["–" if row.get("spreads_nan") is None else "yes" if row["spreads_nan"] else "no"]
             for what in ("prompt", "call"):
@@ -111,7 +113,8 @@ def _adapters(files: List[Path]) -> List[Path]:
 def packages_of(path: Path) -> List[str]:
     """Returns the packages that an adapter lists, without running it."""
     line = next((one for one in path.read_text("utf-8").splitlines() if one.startswith("PACKAGES = ")), "PACKAGES = []")
-    return json.loads(line.partition("=")[2].partition("#")[0])
+    packages: List[str] = json.loads(line.partition("=")[2].partition("#")[0])
+    return packages
 
 
 def measure(path: Path, limit_s: float) -> Iterator[Dict[str, Any]]:
@@ -135,8 +138,7 @@ def measure(path: Path, limit_s: float) -> Iterator[Dict[str, Any]]:
 
 def machine() -> Dict[str, Any]:
     """Returns the date and the machine of a run."""
-    import posenc
-
+    posenc: Any = importlib.import_module("posenc")
     if not hasattr(posenc, "rope_half"):
         raise CommandError("the scoreboard calls the kernels from Python. Install the package: pip install .")
     model = next((line.partition(":")[2].strip() for line in Path("/proc/cpuinfo").read_text("utf-8").splitlines()
@@ -178,7 +180,7 @@ def render(records: List[Dict[str, Any]], suffix: str) -> bytes:
     if suffix == ".jsonl":
         return "".join(json.dumps(record) + "\n" for record in records).encode()
     env = environment(markdown=suffix == ".md")
-    env.loader = type(env.loader)(HERE / "templates")  # type: ignore[misc, arg-type, call-arg]
+    env.loader = jinja2.FileSystemLoader(HERE / "templates")
     css = (HERE.parents[0] / "report" / "templates" / "page.css").read_text("utf-8") if suffix == ".html" else ""
     text = env.get_template(f"scoreboard{suffix}.j2").render(
         machine=records[0], groups=groups_of(records), notes=NOTES, css=Markup(css),

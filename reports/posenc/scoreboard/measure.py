@@ -6,6 +6,7 @@ own, on one CPU.
 
 import contextlib
 import gc
+import importlib
 import importlib.metadata
 import importlib.util
 import json
@@ -18,8 +19,8 @@ from statistics import median
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import numpy as np
+import numpy.typing as npt
 
-import posenc
 from posenc.checking.arrays import converter, tensor_of
 from posenc.checking.client import Call
 from posenc.checking.message import Tensor
@@ -27,7 +28,9 @@ from posenc.checking.module import RotaryModule
 
 from . import ROWS, Row
 
-Table = Callable[[np.ndarray], np.ndarray]  # positions [n] to [n, columns]
+posenc: Any = importlib.import_module("posenc")  # with the kernels, which the tree of the reports lacks
+Array = npt.NDArray[Any]
+Table = Callable[[Array], Array]  # positions [n] to [n, columns]
 LIMITS = (1e-3, 1e-2, 1e-1)
 DENSE, FARTHEST = 1 << 17, 10**7  # all positions below the first are compared, and 64 of each part up to the second
 CHUNK = 4096
@@ -51,7 +54,7 @@ def load(path: Path) -> Tuple[List[Row], Dict[str, str]]:
 # ---- Error by position ----
 
 
-def _chunks(most: int) -> Iterator[np.ndarray]:
+def _chunks(most: int) -> Iterator[Array]:
     """Yields positions below `most`: all below DENSE, then 64 of each fifteenth of a decade."""
     for first in range(0, min(DENSE, most), CHUNK):
         yield np.arange(first, min(first + CHUNK, most))
@@ -88,7 +91,7 @@ def errors_by_position(table: Table, exact: Table, most: int) -> Dict[str, Any]:
     return {"decades": [{"digits": digits, **worst} for digits, worst in sorted(decades.items())], "above": above}
 
 
-def _as_numpy(value: Any) -> np.ndarray:
+def _as_numpy(value: Any) -> Array:
     """Returns an array of any framework as f32 of NumPy, without a copy if there is none to make."""
     tensor = tensor_of(value)
     return np.frombuffer(tensor.data, np.float32).reshape(tensor.shape)
@@ -102,7 +105,7 @@ def _table_of(call: Callable[..., Any], row: Row, frequencies: Any, modes: List[
                   "factor": 1.0, "attention_factor": 1.0, "freq_spacing": "exponent", "scale": 1.0, "dtype": "f32",
                   "numerics": "hf_f32", "layout": "interleaved"}  # fmt: skip
 
-    def table(positions: np.ndarray) -> np.ndarray:
+    def table(positions: Array) -> Array:
         inputs = {"positions": positions, "inv_freq": np.asarray(frequencies.inv_freq, element)}
         value = function({name: convert(_tensor(array)) for name, array in inputs.items()}, parameters)
         parts = value if isinstance(value, (tuple, list)) else [value]
@@ -111,14 +114,14 @@ def _table_of(call: Callable[..., Any], row: Row, frequencies: Any, modes: List[
     return table
 
 
-def _tensor(array: np.ndarray) -> Tensor:
+def _tensor(array: Array) -> Tensor:
     return Tensor({"float32": "F32", "float64": "F64", "int64": "I64"}[array.dtype.name], array.shape, array.tobytes())
 
 
 def _exact_table(frequencies: Any, kernel: str) -> Table:
-    def table(positions: np.ndarray) -> np.ndarray:
+    def table(positions: Array) -> Array:
         if kernel == "sinusoidal":
-            return posenc.sinusoidal(frequencies, positions)
+            return np.asarray(posenc.sinusoidal(frequencies, positions))
         return np.concatenate(posenc.rope_table(frequencies, positions), 1)
 
     return table
@@ -127,7 +130,7 @@ def _exact_table(frequencies: Any, kernel: str) -> Table:
 # ---- NaN and speed of rotations ----
 
 
-def _rotation_inputs(tokens: int, heads: int) -> Dict[str, np.ndarray]:
+def _rotation_inputs(tokens: int, heads: int) -> Dict[str, Array]:
     draw = np.random.default_rng(0)
     cos, sin = posenc.rope_table(posenc.Frequencies(dim=DIM), np.arange(tokens))
     return {"x": draw.standard_normal((tokens, heads, DIM), dtype=np.float32), "cos": cos, "sin": sin}
