@@ -16,6 +16,7 @@ from .message import Message, Tensor, read_message, write_message
 
 Function = Callable[..., Any]
 FRAMES = 3  # of a traceback
+FACTORS = ("x_scale", "scale", "attention_factor")  # a function without them is asked for 1 alone
 HERE = os.path.dirname(__file__)
 
 
@@ -62,6 +63,7 @@ class Call:
         arrays, named, features = (getattr(KERNELS[self.kernel], part) for part in ("arrays", "named", "features"))
         needed = [name for name in inputs if name not in arrays]
         needed += [name for name in features.split() if parameters.get(name)]
+        needed += [name for name in FACTORS if parameters.get(name, 1) != 1]
         for name in needed:
             if name not in self.named and not self.takes_all:
                 raise NotImplementedError(f"the function has no parameter {name}")
