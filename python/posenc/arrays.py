@@ -95,6 +95,9 @@ SHAPES: Dict[str, Tuple[Callable[[Given], Tuple[int, ...]], str, bool]] = {
 }
 
 
+OUTPUTS = {"rope_table": ("cos", "sin")}  # of other kernels: out
+
+
 def _empty_of(framework: str, shape: Sequence[int], like: Any) -> Any:
     """Returns an uninitialised array with the dtype of `like`, or float32 if that is None."""
     if framework == "torch":
@@ -119,8 +122,11 @@ def allocate(kernel: str, given: Given) -> Tuple[Tuple[Any, ...], Finish]:
         shape, name, typed = SHAPES[kernel]
         decides = given.get(name, given.get("p2c"))
         framework = framework_of(decides)
-        n = 2 if kernel == "rope_table" else 1
-        made = tuple(_empty_of(framework, shape(given), decides if typed else None) for _ in range(n))
+        try:
+            sizes = shape(given)
+        except IndexError:
+            raise Error(f"{kernel}: an array has too few dimensions", "shape", name) from None
+        made = tuple(_empty_of(framework, sizes, decides if typed else None) for _ in OUTPUTS.get(kernel, ("out",)))
     else:
         framework = framework_of(given["x"])
         made = (_like(framework, given["x"]),)

@@ -109,6 +109,7 @@ WRONG: Dict[str, Tuple[Callable[[], Any], str, str, str]] = {
     "index beyond the table": (lambda: index_call(INDEX + 8), "position", "", "is 8"),
     "short relative index": (lambda: posenc.relative_sum(scores(), np.zeros(6, "i4"), columns=3), "shape", "index",
                              "is [6], expected [7]"),
+    "a table of rank 1": (lambda: posenc.window_bias(INDEX, BIAS[0]), "shape", "table", "too few dimensions"),
     "thresholds": (few_thresholds, "shape", "thresholds", "is [3], expected [4]"),
     "no such backend": (lambda: rope(heads(), backend="mmx"), "unknown", "backend", "'mmx' is unknown"),
     "layout": (lambda: posenc.sinusoidal(FREQS, range(2), layout="cos"), "argument", "layout",
