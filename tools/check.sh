@@ -150,7 +150,8 @@ check_shell() {
 check_python() {
     need python || return
     flake8 &&
-        mypy --config-file pyproject.toml --cache-dir build-check/mypy reports conformance/golden || return 1
+        mypy --config-file pyproject.toml --cache-dir build-check/mypy reports conformance/golden &&
+        mypy --config-file pyproject.toml --cache-dir build-check/mypy-package python reports/tests/tap.py || return 1
 }
 
 # Builds everything in build-check/COMPILER, with warnings as errors. gcc's optimizer makes some of its warnings.

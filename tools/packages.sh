@@ -36,6 +36,7 @@ tests:gmpy2      python3-gmpy2    python3-gmpy2          -                 makin
 tests:selenium   python3-selenium python3-selenium       -                 tests of the page of a report in a browser
 tests:nbclient   python3-nbclient python3-nbclient       -                 the test of the notebook of the course
 tests:ipykernel  python3-ipykernel python3-ipykernel     -                 the kernel that it runs in
+tests:Python.h   python3-dev      python3-devel          -                 the Python package
 browser:chromium chromium         chromium               -                 the browser of these tests
 browser:chromedriver chromium-driver chromedriver        -                 driving it
 browser:tidy     tidy             tidy                   -                 errors in the HTML of a report
@@ -97,6 +98,7 @@ have() { # THING
     python:d3) [ -e /usr/share/javascript/d3/d3.min.js ] || python_with jinja2 rich xstatic.pkg.d3 ;;
     python:*) python_with jinja2 rich || has_modules /usr/bin/python3 "${1#*:}" ;;
     tests:gmpy2) python_with gmpy2 ;;
+    tests:Python.h) python3 -c 'import os, sysconfig; os.stat(sysconfig.get_path("include") + "/Python.h")' 2>/dev/null ;;
     tests:material) mkdocs build --help 2>/dev/null | grep -q material ;; # among its themes
     tests:nbclient | tests:ipykernel) python_with jinja2 rich matplotlib pytest jsonschema "${1#*:}" || has_modules /usr/bin/python3 "${1#*:}" ;;
     tests:*) python_with jinja2 rich matplotlib pytest jsonschema || has_modules /usr/bin/python3 "${1#*:}" ;;

@@ -1,24 +1,25 @@
-"""Runs a command of this package: python3 -m posenc COMMAND, or posenc COMMAND through the C program."""
+"""Runs a command: python3 -m posenc COMMAND, or posenc COMMAND through the C program, which has the other commands."""
 
 import importlib
 import importlib.util
 import io
 import os
 import sys
+import sysconfig
 from pathlib import Path
 from typing import List, NoReturn
 
 from .command import CommandError
+from .engine import Engine
 from .terminal import escape_hidden
 
 COMMANDS = tuple(sorted(file.parent.name for file in Path(__file__).parent.glob("*/main.py")))
 
 
 def main(name: str, arguments: List[str]) -> int:
-    """Runs command `name`. Returns its exit code."""
+    """Runs command `name`. Returns its exit code, unless the C program takes the place of this process."""
     if name not in COMMANDS:
-        print(f"posenc: error: no such command (got '{name}'). Commands: {', '.join(COMMANDS)}.", file=sys.stderr)
-        return 2
+        return run_program(sys.argv[1:])
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal without Unicode gets a question mark
     try:
@@ -50,10 +51,29 @@ def main(name: str, arguments: List[str]) -> int:
     return status
 
 
+def run_program(arguments: List[str]) -> int:
+    """Replaces this process by the C program. Returns an exit code if that cannot be run."""
+    try:
+        program = Engine().program
+        if program.exists() and Path(sys.argv[0]).exists() and program.samefile(sys.argv[0]):
+            raise CommandError("this package lacks the program, as jansson was missing when it was built.")
+        # The program looks for posenc-COMMAND, which pip installs beside this Python.
+        os.environ["PATH"] = os.pathsep.join([sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath)])
+        os.execv(program, [str(program), *arguments])
+    except (CommandError, OSError) as error:
+        print(f"posenc: error: {error} Commands without it: {', '.join(COMMANDS)}.", file=sys.stderr)
+    return 2
+
+
 def run() -> NoReturn:
     """Runs the command that this program is named after: posenc-plot is posenc plot."""
     sys.exit(main(os.path.basename(sys.argv[0]).partition("-")[2], sys.argv[1:]))
 
 
-if __name__ == "__main__":
+def posenc() -> NoReturn:
+    """Runs posenc COMMAND."""
     sys.exit(main(sys.argv[1] if len(sys.argv) > 1 else "", sys.argv[2:]))
+
+
+if __name__ == "__main__":
+    posenc()

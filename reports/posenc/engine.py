@@ -71,10 +71,11 @@ def output_of(child: "subprocess.Popen[bytes]") -> bytes:
 
 
 class Engine:
-    """The C program. It is POSENC_PROGRAM, which it sets when it starts this package, or `posenc` on PATH."""
+    """The C program: POSENC_PROGRAM, which it sets when it starts this package, that of a wheel, or posenc on PATH."""
 
     def __init__(self) -> None:
-        found = os.environ.get("POSENC_PROGRAM") or shutil.which("posenc")
+        of_wheel = shutil.which("posenc", path=str(Path(__file__).parent / "program"))
+        found = os.environ.get("POSENC_PROGRAM") or of_wheel or shutil.which("posenc")
         if not found:
             raise CommandError("the program posenc is not on PATH. Install it, or set POSENC_PROGRAM=PATH.")
         self.program = Path(found)

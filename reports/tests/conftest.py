@@ -1,36 +1,12 @@
-"""Prints TAP where pytest's own reporter is off (-p no:terminal), for Meson to count; starts the browser of tests."""
+"""Prints TAP for Meson to count; starts the browser of tests."""
 
 import shutil
 from pathlib import Path
-from typing import Any, Iterator, List
+from typing import Any, Iterator
 
 import pytest
 from browser import Browser
-
-LINES: List[str] = []
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Sets an option of that reporter, which pytest 7 reads to explain a failed assertion."""
-    if not hasattr(config.option, "verbose"):
-        config.option.verbose = 0
-
-
-def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    if report.when != "call" and report.outcome == "passed":
-        return
-    number, name = len(LINES) + 1, report.nodeid.rpartition("::")[2].replace("#", "")
-    if report.outcome == "skipped":
-        LINES.append(f"ok {number} - {name} # SKIP")
-    else:
-        LINES.append(f"{'ok' if report.outcome == 'passed' else 'not ok'} {number} - {name}")
-        LINES[-1] += "".join(f"\n# {line}" for line in report.longreprtext.splitlines())
-
-
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    if not session.config.pluginmanager.hasplugin("terminalreporter"):
-        print(*LINES, f"1..{len(LINES)}", sep="\n")
-
+from tap import pytest_configure, pytest_runtest_logreport, pytest_sessionfinish  # noqa: F401
 
 # ---- a browser ----
 

@@ -1,7 +1,5 @@
 """The commands written in Python: one list of them, one way to start them, and all their files in a package."""
 
-import ast
-import configparser
 import importlib
 import os
 import re
@@ -21,10 +19,8 @@ PYPROJECT = (ROOT / "pyproject.toml").read_text()
 
 
 def listed() -> List[str]:
-    """Returns the names in commands.ini, in its order."""
-    parser = configparser.ConfigParser()
-    parser.read(REPORTS / "commands.ini")
-    return [name.partition("-")[2] for name in parser["console_scripts"]]
+    """Returns the names in pyproject.toml, in its order."""
+    return re.findall(r'^posenc-(\w+) = "posenc.__main__:run"$', PYPROJECT, re.M)
 
 
 def test_list_has_each_command_in_order() -> None:
@@ -37,24 +33,16 @@ def test_help_of_the_program_has_each_command() -> None:
     assert table and re.findall(r'^    \{ "(\w+)",', table[1], re.M) == listed()
 
 
-def test_pip_reads_the_list() -> None:
-    assert 'entry-points = { file = "reports/commands.ini" }' in PYPROJECT
-    assert 'dynamic = ["scripts"]' in PYPROJECT
-
-
 @pytest.mark.parametrize("name", COMMANDS)
 def test_command_has_a_main_function(name: str) -> None:
     assert callable(importlib.import_module(f"posenc.{name}.main").main)
 
 
-def test_wheel_has_all_that_is_not_python() -> None:
-    """The wheel lacks C files, as the build compiles them."""
-    line = re.search(r"^\[tool.setuptools.package-data\]\nposenc = (.*)$", PYPROJECT, re.M)
-    assert line
-    package = REPORTS / "posenc"
-    matched = {path for pattern in ast.literal_eval(line[1]) for path in package.glob(pattern)}
-    files = {path for path in package.rglob("*") if path.is_file() and path.suffix not in (".py", ".pyc", ".c")}
-    assert files and files == matched
+def test_module_runs_the_program() -> None:
+    """python -m posenc has all commands."""
+    environment = {**os.environ, "POSENC_PROGRAM": str(Engine().program), "PYTHONPATH": str(REPORTS)}
+    done = subprocess.run([sys.executable, "-m", "posenc", "list", "kernels"], env=environment, capture_output=True)
+    assert done.returncode == 0 and b"rope_half" in done.stdout
 
 
 # ---- how the program starts them ----

@@ -1,0 +1,487 @@
+/* Memory of Python objects, without copies: by the buffer protocol (NumPy), else by DLPack (PyTorch, JAX). */
+#include "core.h"
+
+#include <string.h>
+
+/* ---- DLPack, as its specification lays the structs out ---- */
+
+enum {
+    DLPACK_CPU = 1,
+    DLPACK_INT = 0,
+    DLPACK_FLOAT = 2,
+    DLPACK_BFLOAT = 4,
+    DLPACK_READ_ONLY = 1
+};
+
+struct dlpack_tensor {
+    void *data;
+    int32_t device, device_id;
+    int32_t rank;
+    uint8_t code, bits;
+    uint16_t lanes;
+    const int64_t *shape, *strides; /* in elements; NULL strides: dense */
+    uint64_t byte_offset;
+};
+
+struct dlpack_versioned {
+    uint32_t major, minor;
+    void *context;
+    void (*deleter)(struct dlpack_versioned *);
+    uint64_t flags;
+    struct dlpack_tensor tensor;
+};
+
+/* Functions that a type offers since DLPack 1.3, so that nothing is allocated. */
+struct dlpack_exchange {
+    uint32_t major, minor;
+    const struct dlpack_exchange *older;
+    void (*others[3])(void);
+    int (*tensor_of)(void *object,
+                     struct dlpack_tensor *tensor); /* valid as long as the object */
+};
+
+static enum element dlpack_element(const struct dlpack_tensor *t)
+{
+    if (t->lanes != 1)
+        return ELEMENT_OTHER;
+    switch (t->code << 8 | t->bits) {
+    case DLPACK_FLOAT << 8 | 32:
+        return ELEMENT_F32;
+    case DLPACK_FLOAT << 8 | 16:
+        return ELEMENT_F16;
+    case DLPACK_FLOAT << 8 | 64:
+        return ELEMENT_F64;
+    case DLPACK_BFLOAT << 8 | 16:
+        return ELEMENT_BF16;
+    case DLPACK_INT << 8 | 32:
+        return ELEMENT_I32;
+    case DLPACK_INT << 8 | 64:
+        return ELEMENT_I64;
+    default:
+        return ELEMENT_OTHER;
+    }
+}
+
+static void copy_dlpack(const struct dlpack_tensor *t, struct array *array)
+{
+    array->data = t->data ? (char *)t->data + t->byte_offset : NULL;
+    array->element = dlpack_element(t);
+    array->rank = t->rank;
+    int64_t dense = 1;
+    for (int d = t->rank - 1; d >= 0; d--) {
+        if (d < 4) {
+            array->shape[d] = t->shape[d];
+            array->stride[d] = t->strides ? t->strides[d] : dense;
+        }
+        dense *= t->shape[d];
+    }
+}
+
+/* Asks for the version that states whether memory is read-only, else for any. */
+static PyObject *call_dlpack(PyObject *method)
+{
+    static PyObject *version;
+    if (!version && !(version = Py_BuildValue("{s(ii)}", "max_version", 1, 0)))
+        return NULL;
+    PyObject *none = PyTuple_New(0);
+    PyObject *capsule = none ? PyObject_Call(method, none, version) : NULL;
+    if (none && !capsule && PyErr_ExceptionMatches(PyExc_TypeError)) {
+        PyErr_Clear();
+        capsule = PyObject_CallNoArgs(method);
+    }
+    Py_XDECREF(none);
+    return capsule;
+}
+
+static bool open_tensor(const struct dlpack_tensor *tensor, const char *name,
+                        struct array *array)
+{
+    if (tensor->device != DLPACK_CPU)
+        return raise_text(POSENC_ERR_ARGUMENT, name,
+                          "%s is on a device of DLPack type %d, expected memory of the CPU",
+                          name, tensor->device);
+    copy_dlpack(tensor, array);
+    return true;
+}
+
+/* Opens a capsule. The capsule is never consumed: its destructor ends the loan. */
+static bool open_capsule(PyObject *capsule, const char *name, bool writable,
+                         struct array *array)
+{
+    const struct dlpack_tensor *tensor;
+    array->capsule = capsule;
+    if (PyCapsule_IsValid(capsule, "dltensor_versioned")) {
+        const struct dlpack_versioned *managed =
+            PyCapsule_GetPointer(capsule, "dltensor_versioned");
+        if (managed->major != 1)
+            return raise_text(POSENC_ERR_ARGUMENT, name, "%s comes by DLPack %u, expected 1",
+                              name, managed->major);
+        tensor = &managed->tensor;
+        if (writable && managed->flags & DLPACK_READ_ONLY)
+            return raise_text(POSENC_ERR_ARGUMENT, name, "%s is read-only", name);
+    } else {
+        tensor = PyCapsule_GetPointer(capsule, "dltensor");
+        if (!tensor)
+            return false;
+    }
+    return open_tensor(tensor, name, array);
+}
+
+static bool open_dlpack(PyObject *method, const char *name, bool writable, struct array *array)
+{
+    PyObject *capsule = call_dlpack(method);
+    if (capsule && open_capsule(capsule, name, writable, array))
+        return true;
+    array->capsule = NULL;
+    Py_XDECREF(capsule);
+    return false;
+}
+
+/* Returns the functions of a type, of which the last one is remembered; NULL if it has none. */
+static const struct dlpack_exchange *exchange_of(PyTypeObject *type)
+{
+    static PyTypeObject *last;
+    static const struct dlpack_exchange *found;
+    if (type == last)
+        return found;
+    PyObject *capsule = PyObject_GetAttrString((PyObject *)type, "__dlpack_c_exchange_api__");
+    const struct dlpack_exchange *exchange =
+        capsule ? PyCapsule_GetPointer(capsule, "dlpack_exchange_api") : NULL;
+    while (exchange && exchange->major > 1)
+        exchange = exchange->older;
+    PyErr_Clear();
+    Py_XDECREF(capsule); /* the table lives as long as the type */
+    if (exchange) {
+        Py_XDECREF((PyObject *)last);
+        last = (PyTypeObject *)Py_NewRef((PyObject *)type);
+        found = exchange;
+    }
+    return exchange;
+}
+
+/* Opens a tensor of PyTorch. Unlike __dlpack__(), its function gives those that need gradients as well. */
+static bool open_exchanged(const struct dlpack_exchange *exchange, PyObject *object,
+                           const char *name, struct array *array)
+{
+    static PyObject *attribute;
+    struct dlpack_tensor tensor;
+    if (!attribute && !(attribute = PyUnicode_InternFromString("requires_grad")))
+        return false;
+    PyObject *value = PyObject_GetAttr(object, attribute);
+    if (!value)
+        PyErr_Clear();
+    const bool needed = value && PyObject_IsTrue(value) == 1;
+    Py_XDECREF(value);
+    if (needed)
+        return raise_text(POSENC_ERR_ARGUMENT, name,
+                          "%s requires gradients, expected %s.detach()", name, name);
+    return exchange->tensor_of(object, &tensor) == 0 && open_tensor(&tensor, name, array);
+}
+
+/* ---- Buffers ---- */
+
+static enum element format_element(const char *format, Py_ssize_t size)
+{
+    if (!format)
+        return ELEMENT_OTHER;
+    const char *order = PY_BIG_ENDIAN ? "@=>!" : "@=<";
+    if (format[0] != '\0' && strchr(order, format[0]))
+        format++;
+    if (format[0] == '\0' || format[1] != '\0')
+        return ELEMENT_OTHER;
+    switch (format[0]) {
+    case 'f':
+        return ELEMENT_F32;
+    case 'e':
+        return ELEMENT_F16;
+    case 'd':
+        return ELEMENT_F64;
+    case 'i':
+    case 'l':
+    case 'q':
+    case 'n':
+        return size == 4 ? ELEMENT_I32 : size == 8 ? ELEMENT_I64 : ELEMENT_OTHER;
+    default:
+        return ELEMENT_OTHER;
+    }
+}
+
+/* Opens the buffer of an object whose dtype has no format: bfloat16 of ml_dtypes, as integers of 16 bits. */
+static bool open_bits(PyObject *object, int flags, struct array *array)
+{
+    PyObject *type, *value, *trace, *function = NULL, *bits = NULL;
+    PyErr_Fetch(&type, &value, &trace);
+    function = helper("bits_of_bfloat16");
+    bits = function ? PyObject_CallFunctionObjArgs(function, object, NULL) : NULL;
+    Py_XDECREF(function);
+    if (!bits || bits == Py_None) {
+        PyErr_Clear();
+        PyErr_Restore(type, value, trace);
+        Py_XDECREF(bits);
+        return false;
+    }
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
+    const bool opened = PyObject_GetBuffer(bits, &array->buffer, flags) == 0;
+    Py_DECREF(bits);
+    return opened;
+}
+
+static bool copy_buffer(const char *name, struct array *array)
+{
+    const Py_buffer *buffer = &array->buffer;
+    const int64_t size = buffer->itemsize;
+    array->data = buffer->buf;
+    array->rank = buffer->ndim;
+    for (int d = 0; d < buffer->ndim && d < 4; d++) {
+        array->shape[d] = buffer->shape[d];
+        array->stride[d] = buffer->strides[d] / size;
+        if (buffer->strides[d] % size != 0 && buffer->shape[d] > 1)
+            return raise_text(
+                POSENC_ERR_STRIDE, name,
+                "stride of %s is %zd bytes, no multiple of its elements of %zd bytes", name,
+                buffer->strides[d], buffer->itemsize);
+    }
+    return true;
+}
+
+static bool open_buffer(PyObject *object, const char *name, bool writable, struct array *array)
+{
+    int flags = writable ? PyBUF_RECORDS : PyBUF_RECORDS_RO;
+    bool opened = PyObject_GetBuffer(object, &array->buffer, flags) == 0;
+    if (opened)
+        array->element = format_element(array->buffer.format, array->buffer.itemsize);
+    else if ((opened = open_bits(object, flags, array)))
+        array->element = ELEMENT_BF16;
+    if (opened)
+        return copy_buffer(name, array);
+    array->buffer.obj = NULL;
+    if (!writable)
+        return false;
+    PyErr_Clear();
+    return raise_text(POSENC_ERR_ARGUMENT, name,
+                      "%s is read-only, or its elements are no numbers", name);
+}
+
+/* ---- Any array ---- */
+
+bool array_open(PyObject *object, const char *name, bool writable, struct array *array)
+{
+    array->buffer.obj = NULL;
+    array->capsule = NULL;
+    if (PyObject_CheckBuffer(object)) {
+        if (open_buffer(object, name, writable, array))
+            return true;
+        /* A buffer of JAX has no format for bfloat16. */
+        if (!PyErr_ExceptionMatches(PyExc_BufferError))
+            return false;
+        PyErr_Clear();
+    }
+    const struct dlpack_exchange *exchange = exchange_of(Py_TYPE(object));
+    if (exchange)
+        return open_exchanged(exchange, object, name, array);
+    PyObject *method = PyObject_GetAttrString(object, "__dlpack__");
+    const bool opened = method && open_dlpack(method, name, writable, array);
+    if (!method) {
+        PyErr_Clear();
+        PyErr_Format(PyExc_TypeError,
+                     "%s: expected an array with the buffer protocol or DLPack, got %R", name,
+                     Py_TYPE(object));
+    }
+    Py_XDECREF(method);
+    return opened;
+}
+
+void array_close(struct array *array)
+{
+    if (array->buffer.obj)
+        PyBuffer_Release(&array->buffer);
+    Py_CLEAR(array->capsule);
+}
+
+static const char *const element_names[] = { "float32", "float16", "bfloat16",    "float64",
+                                             "int32",   "int64",   "another type" };
+
+bool array_tensor(const struct array *array, const char *name, struct posenc_tensor *tensor)
+{
+    if (array->element > ELEMENT_BF16)
+        return raise_text(
+            POSENC_ERR_DTYPE, name,
+            "dtype of %s is %s, expected float32, float16 or bfloat16 in the byte order of "
+            "this machine",
+            name, element_names[array->element]);
+    tensor->data = array->data;
+    tensor->dtype = (enum posenc_dtype)array->element;
+    tensor->rank = array->rank;
+    memcpy(tensor->shape, array->shape, sizeof tensor->shape);
+    memcpy(tensor->stride, array->stride, sizeof tensor->stride);
+    return true;
+}
+
+/* ---- Positions ---- */
+
+/* Reads range(first, last). */
+static bool read_range(PyObject *object, int64_t tokens, int64_t *offset)
+{
+    PyObject *start = PyObject_GetAttrString(object, "start");
+    PyObject *step = PyObject_GetAttrString(object, "step");
+    int64_t by = 0;
+    const bool read = start && step && integer_of(start, offset) && integer_of(step, &by);
+    const Py_ssize_t length = PyObject_Size(object);
+    Py_XDECREF(start);
+    Py_XDECREF(step);
+    if (!read || length < 0)
+        return false;
+    if (by != 1 || length != tokens)
+        return raise_text(POSENC_ERR_SHAPE, "positions",
+                          "positions are %R, expected a range of %lld with step 1", object,
+                          (long long)tokens);
+    return true;
+}
+
+/* Checks the shape of an array of positions, and sets the strides. */
+static bool set_strides(const struct array *array, int32_t n_axes, int64_t batch,
+                        int64_t tokens, struct posenc_positions *positions)
+{
+    const int last = array->rank - 1;
+    const int axis = n_axes > 1 && array->rank > 1 ? 0 : -1,
+              of_batch = last - 1 > axis ? last - 1 : -1;
+    if (array->shape[last] != tokens || (axis == 0 && array->shape[0] != n_axes) ||
+        (of_batch >= 0 && array->shape[of_batch] != batch && array->shape[of_batch] != 1) ||
+        last > (axis == 0) + (of_batch >= 0))
+        return raise_text(
+            POSENC_ERR_SHAPE, "positions",
+            "shape of positions does not fit: expected [%s%lld] or [%s%lld, %lld]",
+            n_axes > 1 ? "axes, " : "", (long long)tokens, n_axes > 1 ? "axes, " : "",
+            (long long)batch, (long long)tokens);
+    positions->stride_token = array->stride[last];
+    if (tokens > 1 && array->stride[last] == 0)
+        return raise_text(POSENC_ERR_STRIDE, "positions",
+                          "stride of positions is 0 along tokens");
+    if (tokens <= 1)
+        positions->stride_token = 1;
+    if (axis == 0)
+        positions->stride_axis = array->stride[0];
+    if (of_batch >= 0 && array->shape[of_batch] > 1)
+        positions->stride_batch = array->stride[of_batch];
+    return true;
+}
+
+bool positions_open(PyObject *object, int32_t n_axes, int64_t batch, int64_t tokens,
+                    struct posenc_positions *positions, struct array *array)
+{
+    if (!object || object == Py_None)
+        return true;
+    if (PyLong_Check(object))
+        return integer_of(object, &positions->offset);
+    if (PyObject_TypeCheck(object, &PyRange_Type))
+        return read_range(object, tokens, &positions->offset);
+    if (!array_open(object, "positions", false, array))
+        return false;
+    if (array->rank == 0)
+        return integer_of(object, &positions->offset);
+    if (array->element != ELEMENT_I32 && array->element != ELEMENT_I64 &&
+        array->element != ELEMENT_F32)
+        return raise_text(POSENC_ERR_DTYPE, "positions",
+                          "dtype of positions is %s, expected int32, int64 or float32",
+                          element_names[array->element]);
+    if (array->rank > 3)
+        return raise_text(POSENC_ERR_SHAPE, "positions",
+                          "rank of positions is %d, expected 1 to 3", array->rank);
+    positions->kind = array->element == ELEMENT_I32   ? POSENC_POSITIONS_I32
+                      : array->element == ELEMENT_I64 ? POSENC_POSITIONS_I64
+                                                      : POSENC_POSITIONS_F32;
+    positions->data = array->data;
+    return set_strides(array, n_axes, batch, tokens, positions);
+}
+
+/* ---- Arrays that are pointers in C ---- */
+
+/* Rejects a shape; 0 rows: one dimension is expected. */
+static bool reject_shape(const char *name, const struct array *array, int64_t rows,
+                         int64_t columns)
+{
+    char got[64], expected[64];
+    const long long *shape = (const long long *)array->shape;
+    if (array->rank == 1)
+        PyOS_snprintf(got, sizeof got, "[%lld]", shape[0]);
+    else
+        PyOS_snprintf(got, sizeof got, "[%lld, %lld]", shape[0], shape[1]);
+    if (rows == 0)
+        PyOS_snprintf(expected, sizeof expected, "[%lld]", (long long)columns);
+    else
+        PyOS_snprintf(expected, sizeof expected, "[%lld, %lld]", (long long)rows,
+                      (long long)columns);
+    return raise_text(POSENC_ERR_SHAPE, name, "shape of %s is %s, expected %s", name, got,
+                      expected);
+}
+
+/* Opens an array of these elements with one or two dimensions, the last one contiguous. */
+static bool open_rows(PyObject *object, const char *name, enum element element,
+                      struct array *array)
+{
+    if (!array_open(object, name, false, array))
+        return false;
+    if (array->element != element)
+        return raise_text(POSENC_ERR_DTYPE, name, "dtype of %s is %s, expected %s", name,
+                          element_names[array->element], element_names[element]);
+    if (array->rank != 1 && array->rank != 2)
+        return raise_text(POSENC_ERR_SHAPE, name, "rank of %s is %d, expected 1 or 2", name,
+                          array->rank);
+    if (array->shape[array->rank - 1] > 1 && array->stride[array->rank - 1] != 1)
+        return raise_text(POSENC_ERR_STRIDE, name, "last dimension of %s is not contiguous",
+                          name);
+    return true;
+}
+
+bool slopes_open(PyObject *object, int64_t batch, int64_t heads, struct posenc_alibi_args *args,
+                 struct array *array)
+{
+    if (!open_rows(object, "slopes", ELEMENT_F32, array))
+        return false;
+    const bool batched = array->rank == 2;
+    if (array->shape[batched] != heads ||
+        (batched && array->shape[0] != batch && array->shape[0] != 1))
+        return reject_shape("slopes", array, batched ? batch : 0, heads);
+    args->slopes = array->data;
+    if (batched && array->shape[0] > 1)
+        args->slopes_stride_batch = array->stride[0];
+    return true;
+}
+
+bool index_open(PyObject *object, bool window, int64_t queries, int64_t keys,
+                const int32_t **index, struct array *array)
+{
+    if (!open_rows(object, "index", ELEMENT_I32, array))
+        return false;
+    *index = array->data;
+    if (queries == 0 || keys == 0) /* nothing is read */
+        return true;
+    const int64_t rows = window ? queries : 0, columns = window ? keys : queries + keys - 1;
+    if (array->rank != 1 + window || array->shape[window] != columns ||
+        (window && array->shape[0] != rows))
+        return reject_shape("index", array, rows, columns);
+    if (window && rows > 1 && array->stride[0] != columns)
+        return raise_text(POSENC_ERR_STRIDE, "index", "index is not contiguous");
+    return true;
+}
+
+bool buckets_open(PyObject *object, struct posenc_t5_buckets *buckets, struct array *array)
+{
+    PyObject *n = PyObject_GetAttrString(object, "num_buckets");
+    PyObject *both = n ? PyObject_GetAttrString(object, "bidirectional") : NULL;
+    PyObject *thresholds = both ? PyObject_GetAttrString(object, "thresholds") : NULL;
+    const int truth = thresholds ? PyObject_IsTrue(both) : -1;
+    bool opened = truth >= 0 && integer_of(n, &buckets->num_buckets) &&
+                  open_rows(thresholds, "thresholds", ELEMENT_I32, array);
+    buckets->bidirectional = truth == 1;
+    const int64_t expected = buckets->num_buckets / (1 + buckets->bidirectional);
+    if (opened && (array->rank != 1 || array->shape[0] != expected))
+        opened = reject_shape("thresholds", array, 0, expected);
+    buckets->thresholds = opened ? array->data : NULL;
+    Py_XDECREF(n);
+    Py_XDECREF(both);
+    Py_XDECREF(thresholds);
+    return opened;
+}

@@ -1,0 +1,139 @@
+"""Slopes, buckets, indices and values that kernels take. Each result is a NumPy array."""
+
+from typing import TYPE_CHECKING, Any, List, NamedTuple
+
+from . import _core
+from .arrays import Error, empty
+
+if TYPE_CHECKING:
+    import numpy
+
+
+class T5Buckets(NamedTuple):
+    """Buckets of T5, from t5_buckets(). thresholds: int32, the least distance of each bucket."""
+
+    num_buckets: int
+    bidirectional: bool
+    thresholds: "numpy.ndarray[Any, Any]"
+
+
+def alibi_slopes(n_heads: int, alibi_bias_max: float = 8.0) -> "numpy.ndarray[Any, Any]":
+    """Returns the slopes of ALiBi, float32 [n_heads]. Source: Press et al. 2108.12409."""
+    slopes = empty([n_heads], "float32")
+    _core.alibi_slopes(n_heads, alibi_bias_max, slopes)
+    return slopes
+
+
+def t5_buckets(num_buckets: int = 32, max_distance: int = 128, bidirectional: bool = True) -> T5Buckets:
+    """Returns the buckets of T5: bidirectional for an encoder. Source: Raffel et al. 1910.10683."""
+    thresholds = empty([num_buckets // 2 if bidirectional else num_buckets], "int32")
+    _core.t5_buckets_compute(num_buckets, max_distance, bidirectional, thresholds)
+    return T5Buckets(num_buckets, bidirectional, thresholds)
+
+
+def kerple_log(p: Any, a: Any, first: int, n: int) -> "numpy.ndarray[Any, Any]":
+    """Returns -p ln(1 + a |distance|), float32 [heads, n], for the distances first, first + 1, ...
+
+    p and a are float32 [heads], above 0. Source: Chi et al. 2205.09921.
+    """
+    values = empty([len(p), n], "float32")
+    _core.kerple_log(len(p), *_by_head(p, a), first, n, values)
+    return values
+
+
+def kerple_power(p: Any, a: Any, first: int, n: int) -> "numpy.ndarray[Any, Any]":
+    """Returns -a |distance|^p, as kerple_log() does. p is at most 2."""
+    values = empty([len(p), n], "float32")
+    _core.kerple_power(len(p), *_by_head(p, a), first, n, values)
+    return values
+
+
+def sandwich(dim: int, scale: Any, first: int, n: int) -> "numpy.ndarray[Any, Any]":
+    """Returns the biases of Sandwich, float32 [heads, n], for the distances first, first + 1, ...
+
+    scale is float32 [heads]: heads / (8 h) with h = 1, 2, ... in the paper. Source: Chi et al. 2212.10356.
+    """
+    values = empty([len(scale), n], "float32")
+    _core.sandwich(dim, len(scale), *_by_head(scale), first, n, values)
+    return values
+
+
+def _by_head(*numbers: Any) -> "List[numpy.ndarray[Any, Any]]":
+    """Returns dense float32 arrays of one length: a number for each head."""
+    import numpy
+
+    arrays = [numpy.ascontiguousarray(one, "float32") for one in numbers]
+    for array in arrays:
+        if array.shape != (len(arrays[0]),):
+            raise Error(f"shape of numbers by head is {array.shape}, expected ({len(arrays[0])},)", "shape")
+    return arrays
+
+
+def swin_index(height: int, width: int) -> "numpy.ndarray[Any, Any]":
+    """Returns the row of a table for each query and key of a window, int32 [n, n] with n = height width.
+
+    The table has (2 height - 1)(2 width - 1) rows. Source: Liu et al. 2103.14030.
+    """
+    index = empty([height * width] * 2, "int32")
+    _core.swin_index(height, width, index)
+    return index
+
+
+def beit_index(height: int, width: int) -> "numpy.ndarray[Any, Any]":
+    """Returns what swin_index() does, with a class token first, and three more rows. Source: Bao et al. 2106.08254."""
+    index = empty([1 + height * width] * 2, "int32")
+    _core.beit_index(height, width, index)
+    return index
+
+
+def shaw_index(queries: int, keys: int, max_distance: int, query_offset: int = 0) -> "numpy.ndarray[Any, Any]":
+    """Returns the column of each relative position, int32 [queries + keys - 1]: 2 max_distance + 1 columns.
+
+    Source: Shaw et al. 1803.02155.
+    """
+    index = empty([queries + keys - 1], "int32")
+    _core.shaw_index(queries, keys, query_offset, max_distance, index)
+    return index
+
+
+def transformer_xl_index(queries: int, keys: int) -> "numpy.ndarray[Any, Any]":
+    """Returns the column of each relative position, int32 [queries + keys - 1]: `keys` columns, distance 0 last.
+
+    Source: Dai et al. 1901.02860.
+    """
+    index = empty([queries + keys - 1], "int32")
+    _core.transformer_xl_index(queries, keys, index)
+    return index
+
+
+def deberta_index(
+    queries: int, keys: int, max_distance: int, position_buckets: int = 0, query_offset: int = 0
+) -> "numpy.ndarray[Any, Any]":
+    """Returns the column of each relative position, int32 [queries + keys - 1]: 2 span columns.
+
+    span is position_buckets, or max_distance if that is 0. Source: He et al. 2006.03654.
+    """
+    index = empty([queries + keys - 1], "int32")
+    _core.deberta_index(queries, keys, query_offset, position_buckets, max_distance, index)
+    return index
+
+
+def padding_positions(mask: Any, padding_idx: int) -> "numpy.ndarray[Any, Any]":
+    """Returns the positions of tokens beside padding, int32 like `mask` [batch, tokens], which is 0 at padding.
+
+    A token has padding_idx plus the number of tokens so far, itself included. Padding has padding_idx.
+    """
+    import numpy
+
+    marks = numpy.ascontiguousarray(numpy.asarray(mask) != 0).view("uint8")
+    batch, tokens = marks.shape
+    positions = empty([batch, tokens], "int32")
+    _core.padding_positions(batch, tokens, marks, padding_idx, positions)
+    return positions
+
+
+def learned_fill_normal(seed: int, rows: int, dim: int, sigma: float = 0.02, first_row: int = 0) -> "numpy.ndarray[Any, Any]":
+    """Returns initial values of a learned table, float32 [rows, dim], from N(0, sigma). The bits follow from the seed."""
+    table = empty([rows, dim], "float32")
+    _core.learned_fill_normal(seed, first_row, rows, dim, sigma, table)
+    return table

@@ -1,0 +1,128 @@
+"""The rotation of a model."""
+
+import json
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
+
+from . import _core
+from .arrays import Error, copy_of
+
+if TYPE_CHECKING:  # the readers of model files are imported by the calls that need them
+    from .models.part import Part
+
+
+class Rope:
+    """The rotation of queries and keys: its frequencies, and the cosines and sines of positions so far.
+
+    dim is rotary_dim, the number of channels that are rotated, even. pairing is "half" (channels i and
+    i + rotary_dim/2) or "interleaved" (2i and 2i + 1). The other parameters are those of posenc.Frequencies.
+    Threads may share one object.
+    """
+
+    def __init__(self, dim: int, pairing: str = "half", **parameters: Any) -> None:
+        self._rotation = _core.Rotation(dim, pairing=pairing, **parameters)
+        self.pairing = pairing
+
+    @classmethod
+    def from_config(
+        cls, config: Any, layer_type: Optional[str] = None, *, seq_len: int = 0, numerics: str = "exact"
+    ) -> "Rope":
+        """Returns the rotation of a model.
+
+        config      path of a config.json, params.json, GGUF file or their folder; a dict; or a transformers config
+        layer_type  such as "full_attention" or "sliding_attention", in models with several rotations
+        seq_len     tokens that will be used, for scalings that depend on it (dynamic, longrope)
+        numerics    "exact", or "hf_f32" for the numbers of transformers
+
+        Raises posenc.Error if the file is rejected or has no such rotation.
+        """
+        return cls._of_parts(_parts_of(config), layer_type, seq_len, numerics)
+
+    @classmethod
+    def from_model(
+        cls, name: str, layer_type: Optional[str] = None, *, seq_len: int = 0, numerics: str = "exact"
+    ) -> "Rope":
+        """Returns the rotation of a preset, such as "llama-3.1-8b": `posenc list models` has their names."""
+        from .models.members import Rejected
+        from .models.model import preset
+
+        try:
+            parts = preset(name).reading.parts
+        except Rejected as why:
+            raise Error(str(why), what="name") from None
+        return cls._of_parts(parts, layer_type, seq_len, numerics)
+
+    @classmethod
+    def _of_parts(cls, parts: "List[Part]", layer_type: Optional[str], seq_len: int, numerics: str) -> "Rope":
+        from .models.part import Frequencies as Parameters
+
+        part = _choose(parts, layer_type)
+        parameters: Dict[str, Any] = {one.name: getattr(part, one.name) for one in fields(Parameters)}
+        parameters["spacing"] = parameters.pop("freq_spacing")
+        given = {name: value for name, value in parameters.items() if value != ()}
+        pairing = "half" if part.encoding == "rope_half" else "interleaved"
+        return cls(given.pop("dim"), pairing, seq_len=seq_len, numerics=numerics, **given)
+
+    @property
+    def freqs(self) -> "_core.Frequencies":
+        """Frequencies, for posenc.rope_table()."""
+        return self._rotation.freqs
+
+    def reserve(self, n: int) -> None:
+        """Computes the cosines and sines of positions 0 to n - 1 now. Calls compute them as needed otherwise."""
+        self._rotation.reserve(n)
+
+    def __call__(self, q: Any, k: Any = None, positions: Any = 0, *, inplace: bool = False) -> Any:
+        """Returns q and k, rotated; q alone if k is None.
+
+        q, k       [tokens, heads, head_dim] or [batch, tokens, heads, head_dim], with any strides. Heads may differ.
+        positions  of token 0 (the others follow); or an array [tokens], [batch, tokens], or [axes, ...] of several axes
+        inplace    rotate the arrays themselves, and return them
+
+        Raises posenc.Error. The arrays are then unchanged.
+        """
+        if inplace:
+            self._rotation.apply(q, k, positions)
+            return q if k is None else (q, k)
+        new_q, finish = copy_of(q)
+        new_k, _ = (None, None) if k is None else copy_of(k)
+        self._rotation.apply(new_q, new_k, positions)
+        result: Tuple[Any, ...] = (new_q,) if new_k is None else (new_q, new_k)
+        return finish(*result) if finish else result[0] if new_k is None else result
+
+    def __repr__(self) -> str:
+        return f"posenc.Rope({self.freqs.dim}, {self.pairing!r})"
+
+
+def _parts_of(config: Any) -> "List[Part]":
+    """Returns the encodings of a model file, or of what it holds."""
+    from .models.members import Rejected
+    from .models.model import read_json, read_model
+
+    try:
+        if isinstance(config, (str, Path)):
+            path = Path(config)
+            return read_model(path / "config.json" if path.is_dir() else path).reading.parts
+        holds = config if isinstance(config, dict) else config.to_dict()
+        return read_json(json.dumps(holds, default=str)).parts
+    except Rejected as why:
+        raise Error(str(why), what="config") from None
+
+
+def _choose(parts: "List[Part]", layer_type: Optional[str]) -> "Part":
+    """Returns the rotation for a type of layers."""
+    rotations = [part for part in parts if part.rotates]
+    names = [_layer_type(part) for part in rotations]
+    found = [part for part, name in zip(rotations, names) if layer_type in (None, name)]
+    if not rotations:
+        raise Error(f"the model has no rotation: its encoding is {parts[0].encoding}", what="config")
+    if len(rotations) == 1 and not rotations[0].name:
+        return rotations[0]
+    if len(found) != 1:
+        raise Error(f"layer_type is {layer_type!r}, expected one of {', '.join(names)}", what="layer_type")
+    return found[0]
+
+
+def _layer_type(part: "Part") -> str:
+    return f"{part.name}_attention" if part.name in ("full", "sliding", "chunked") else part.name or "text"
