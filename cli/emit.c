@@ -222,11 +222,12 @@ json_t *emit_check(const struct conf_result *r, const char *selection)
 {
     const bool is_bad =
         r->status == CONF_FAIL || r->status == CONF_CRASH || r->status == CONF_WEAK;
-    json_t *members = json_pack(
-        "{s:s,s:s,s:o*,s:o*,s:o*,s:o*,s:o*,s:o*}", "suite", r->suite, "status",
-        conf_status_name[r->status], "reason", text_member(r->reason), "problem",
-        text_member(r->problem), "scale", scale_member(r->scale), "classes", classes_member(r),
-        "error", error_member(r), "command", is_bad ? rerun_command(r, selection) : NULL);
+    json_t *members =
+        json_pack("{s:s,s:s,s:o*,s:o*,s:o*,s:o*,s:o*,s:o*,s:o*}", "suite", r->suite, "status",
+                  conf_status_name[r->status], "reason", text_member(r->reason), "mistake",
+                  text_member(r->mistake), "problem", text_member(r->problem), "scale",
+                  scale_member(r->scale), "classes", classes_member(r), "error",
+                  error_member(r), "command", is_bad ? rerun_command(r, selection) : NULL);
     return merge_members(emit_result("check", r->kernel, case_dtype(r->id),
                                      r->numerics ? r->numerics : "given", r->id, r->backend),
                          members);

@@ -147,7 +147,8 @@ static void print_failure(const json_t *check, FILE *out)
 {
     const char *metric = record_text(check, "error.metric"),
                *reason = record_text(check, "reason");
-    const char *command = record_text(check, "command");
+    const char *command = record_text(check, "command"),
+               *mistake = record_text(check, "mistake");
     text_print(out, "%s  %s  %s\n", record_is(check, "status", "crash") ? "CRASH" : "FAIL",
                record_text(check, "backend"), record_text(check, "case"));
     if (*metric && strcmp(metric, "exact") != 0)
@@ -159,6 +160,8 @@ static void print_failure(const json_t *check, FILE *out)
     if (*metric && *record_text(check, "error.worst_at"))
         text_print(out, "      at %s: got %s, want %s\n", record_text(check, "error.worst_at"),
                    record_text(check, "error.got"), record_text(check, "error.want"));
+    if (*mistake)
+        text_print(out, "      matches: %s\n", mistake);
     if (*command)
         text_print(out, "      %s\n", command);
 }

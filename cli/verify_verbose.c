@@ -184,6 +184,10 @@ static void print_verdict(void *user, const struct conf_result *r)
                (unsigned long long)r->misrounded);
     }
     printf("%s%s\n", r->reason[0] != '\0' ? ": " : "", r->reason);
+    if (r->mistake[0] != '\0')
+        printf("    matches: %s\n", r->mistake);
+    else if (r->searched)
+        puts("    no known mistake reproduces these values");
 }
 
 static struct verdict_counts show_verdicts(const struct selection *selected,

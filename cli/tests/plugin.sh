@@ -10,6 +10,8 @@ grep -q ',example,' stdout && ! grep -q ',scalar,' stdout
 verdict 'verify --plugin checks the plug-in alone' 'other backends in the results'
 run "$POSENC" verify --plugin "$PLUGIN_WRONG"
 ended 'a wrong one fails, exit 1' 1 'alibi/'
+grep -q '^      matches: query_offset is one too high$' stdout
+verdict 'and the failure names the mistake'
 run "$POSENC" verify -v --plugin "$PLUGIN_WRONG" --problem 'alibi heads=1 queries=2 keys=14 query_offset=9 causal=true'
 same 'in depth a number in the place of an infinity is the worst value' "$status $(grep -c '^    \[   12\]' stdout)" '1 1'
 # Right plug-ins pass, also those that others compile in another way.

@@ -5,6 +5,7 @@
 #ifndef POSENC_ENGINE_H
 #define POSENC_ENGINE_H
 
+#include "conformance/mistakes/mistakes.h"
 #include "conformance/problem/problem.h"
 
 struct vectors;
@@ -44,6 +45,9 @@ struct conf_result {
     const struct posenc_backend *backend;
     enum conf_status status;
     char reason[200]; /* reason of a status other than CONF_PASS */
+    /* Known mistake that reproduces the wrong values of `problem`, or ""; `searched` is true if one was sought. */
+    char mistake[MISTAKE_TEXT];
+    bool searched;
     /* Problem of a failure, as --problem reads it (notation.h); "" if none, or if too long. */
     char problem[PROBLEM_LINE];
     const char *metric; /* exact, ulp, pair_ulp, abs; NULL: the case measures no error */

@@ -93,7 +93,7 @@ static void describe_worst(struct comparison *c)
     if (c->needs_place)
         describe_place(c->call, c->output, c->row, c->column, r->worst_at, sizeof r->worst_at);
     if (c->needs_place && !within_limit(c))
-        conf_print_problem(r->problem, &c->call->problem);
+        tally_set_problem(c->tally, &c->call->problem);
     c->needs_place = false;
 }
 

@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "tally.h"
 
+#include "conformance/problem/notation.h"
 #include "conformance/problem/signature.h"
 #include "judge.h"
 
@@ -55,6 +56,13 @@ bool tally_begin_problem(struct tally *t, struct suite_run *run, const struct pr
     return selected;
 }
 
+void tally_set_problem(struct tally *t, const struct problem *problem)
+{
+    conf_print_problem(t->result.problem, problem);
+    if (notation_print(problem, NULL, t->line, sizeof t->line) >= sizeof t->line)
+        t->line[0] = '\0';
+}
+
 bool require(struct tally *t, bool ok, const char *format, ...)
 {
     t->result.checked++;
@@ -66,7 +74,7 @@ bool require(struct tally *t, bool ok, const char *format, ...)
     vsnprintf(t->result.reason, sizeof t->result.reason, format, list);
     va_end(list);
     if (t->problem)
-        conf_print_problem(t->result.problem, t->problem);
+        tally_set_problem(t, t->problem);
     return false;
 }
 
@@ -127,6 +135,18 @@ void tally_decline(struct tally *t, const char *reason)
     tally_skip(t, text);
 }
 
+/* Names the mistake that explains a failed problem. */
+static void explain_failure(struct tally *t)
+{
+    struct conf_result *r = &t->result;
+    struct problem_line line;
+    struct arena arena = { NULL };
+    char error[NOTATION_ERROR];
+    if (r->status == CONF_FAIL && t->line[0] && notation_read(t->line, &line, &arena, error))
+        r->searched = mistakes_find(t->run->implementation, &line.problem, r->mistake);
+    arena_free(&arena);
+}
+
 void tally_end(struct tally *t)
 {
     tally_free_calls(t);
@@ -136,6 +156,7 @@ void tally_end(struct tally *t)
         t->result.status = CONF_SKIPPED;
     else if (!t->result.checked)
         require(t, false, "nothing was checked");
+    explain_failure(t);
     suite_report(t->run, &t->result);
 }
 

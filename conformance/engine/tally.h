@@ -6,6 +6,7 @@
 #include "conformance/problem/guard.h"
 #include "suite.h"
 
+enum { TALLY_LINE = 8192 };
 struct tally {
     struct suite_run *run;
     const struct problem *problem; /* current problem, reported with a failure; or NULL */
@@ -13,6 +14,8 @@ struct tally {
     bool selected, skipped; /* by the options; by tally_skip() */
     struct kept_call
         *kept; /* calls of tally_run() and tally_create_call(), the last one first */
+    char line
+        [TALLY_LINE]; /* the problem of the failure, for the search of mistakes; "" if too long */
 };
 
 /* Begins the case "<kernel>/<dtype>/<numerics>/<name>", with the suite in place of a NULL numerics. Returns false if the
@@ -30,6 +33,8 @@ tally_begin_problem(struct tally *t, struct suite_run *run, const struct problem
 /* Counts a check; returns `ok`. The first failure sets the reason of the result. */
 __attribute__((format(printf, 3, 4))) bool require(struct tally *t, bool ok, const char *format,
                                                    ...);
+/* Records the problem of a failure. */
+void tally_set_problem(struct tally *t, const struct problem *problem);
 /* Requires that a call succeeded, without a fault or changed floating-point modes. */
 bool require_clean(struct tally *t, const struct guard_result *g);
 bool require_same_bits(struct tally *t, const float *got, const float *want, int64_t n,

@@ -21,7 +21,7 @@ from posenc.records import load
 from posenc.results import comparison, exports, main
 from posenc.results.github import COMMENT, SUMMARY, to_annotations, to_comment, to_page, to_summary
 from posenc.results.junit import to_junit
-from posenc.results.outcome import to_badge
+from posenc.results.outcome import check_words, to_badge
 from posenc.runs import Record, machines
 
 HERE = Path(__file__).resolve().parent
@@ -235,6 +235,15 @@ def test_junit() -> None:
     failure = tests["avx2.alibi.given.f32 h2 [vectors]"][0]
     assert "repeat with: posenc verify --backend avx2 --case h2" in (failure.text or "")
     assert failure.get("message") == 'wrote past <out>, "here"\\uffff'
+
+
+def test_mistake_stands_beside_the_failure() -> None:
+    check: Record = {"status": "fail", "reason": "got 0x1p+0 want 0x1p+1", "mistake": "x_scale is ignored"}
+    assert check_words(check) == "got 0x1p+0 want 0x1p+1; matches: x_scale is ignored"
+    worst = {"worst_at": "row 0", "got": "0x1p+0", "want": "0x1p+1"}
+    check["error"] = {"metric": "exact", "max": 3.0, "limit": 0.0, **worst}
+    words = "3 differ, limit 0, row 0; got 0x1p+0, want 0x1p+1; matches: x_scale is ignored"
+    assert check_words(check) == words
 
 
 def test_junit_totals_are_those_of_its_tests() -> None:

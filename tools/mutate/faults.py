@@ -82,7 +82,7 @@ class Fault:
     def __init__(self, name, kernels, suite, case, depth, sentence):
         self.name, self.kernels, self.suite, self.sentence = name, kernels.split(), suite, sentence
         self.case, self.depth = case or '', '--full' if depth else '--quick'
-        self.edits = []
+        self.edits, self.mistake = [], ''
 
     def words(self):
         """Returns the arguments of verify that select the cases that have to fail."""
@@ -99,7 +99,9 @@ def parse(path):
         edit = last.edits[-1] if last and last.edits else None
         if not line or line.startswith('#'):
             continue
-        if line[:2] in ('- ', '+ ', '+'):
+        if line.startswith('= ') and last and not last.edits:
+            last.mistake = line[2:]
+        elif line[:2] in ('- ', '+ ', '+'):
             if not edit or (line[0] == '-' and edit.new):
                 raise Malformed(path, number, 1, 'the name of a file before the texts')
             (edit.old if line[0] == '-' else edit.new).append(line[2:])
@@ -174,11 +176,13 @@ class Faults:
         return program, ['--backend', 'scalar']
 
     def verify(self, program, options, kernel, words):
-        """Returns the cases that fail.  Raises Untried if the program ended in another way."""
+        """Returns (case, the mistake that it matches) of each failure.  Raises Untried if the program ended in another
+        way."""
         ended = run([program, 'verify', '--kernel', kernel, '--jobs', '1', '--out', 'jsonl', '--vectors',
                      self.build.golden, *options, *words], os.path.dirname(program), CPU)
         records = [json.loads(line) for line in ended.output.splitlines() if line.startswith('{')]
-        failed = [record['case'] for record in records if record.get('status') in ('fail', 'crash')]
+        failed = [(record['case'], record.get('mistake', '')) for record in records
+                  if record.get('status') in ('fail', 'crash')]
         if ended.status > 1 or bool(ended.status) != bool(failed):
             raise Untried(f'verify {" ".join(words)} ended with {ended.status}:\n{ended.output[-2000:]}')
         return failed
@@ -203,8 +207,14 @@ class Faults:
         tree = self.trees.get()
         try:
             program, options = self.build_fault(fault, tree)
-            return [(kernel, words, self.verify(program, options, kernel, words))
+            runs = [(kernel, words, self.verify(program, options, kernel, words))
                     for kernel in fault.kernels for words in self.runs(fault, everything)]
+            # A property relates several calls, and the values of the one that it reports may be right: others name
+            # the fault.
+            unnamed = [kernel for kernel in fault.kernels
+                       if fault.mistake and fault.mistake not in names_of(kernel, runs)]
+            return runs + [(kernel, ['--quick'], self.verify(program, options, kernel, ['--quick']))
+                           for kernel in unnamed if not everything]
         finally:
             for edit in fault.edits:
                 write_file(os.path.join(tree, edit.path), read_file(os.path.join(ROOT, edit.path)))
@@ -267,11 +277,26 @@ def report_fault(n, fault, result, everything):
         print(f'not ok {row}', *str(error).splitlines(), sep='\n# ', flush=True)
         return False
     missed = [f'# not detected: {kernel} {" ".join(words)}' for kernel, words, failed in runs if not failed]
+    missed += [f'# {wrong}' for kernel in fault.kernels for wrong in wrong_names(fault, kernel, names_of(kernel, runs))]
     counts = '/'.join(str(len(failed)) for _, _, failed in runs)
     print(f'{"not ok" if missed else "ok"} {row}: {counts} failed cases', *missed, sep='\n', flush=True)
     if everything:
-        print(*[f'#   {case}' for _, _, failed in runs for case in failed], sep='\n')
+        print(*[f'#   {case} {mistake}' for _, _, failed in runs for case, mistake in failed], sep='\n')
     return not missed
+
+
+def names_of(kernel, runs):
+    """Returns the mistakes that failures of a kernel match."""
+    return sorted({mistake for other, _, failed in runs for _, mistake in failed if mistake and other == kernel})
+
+
+def wrong_names(fault, kernel, names):
+    """Returns what is wrong about these names: one must be that of the fault, and none only others."""
+    if fault.mistake and fault.mistake not in names:
+        yield f'{kernel}: no failure matches: {fault.mistake}'
+    for name in names:
+        if fault.mistake not in name.split('; or '):
+            yield f'{kernel}: a failure matches: {name}'
 
 
 if __name__ == '__main__':

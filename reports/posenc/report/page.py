@@ -94,7 +94,7 @@ def _check(check: Record) -> Record:
     measured = ("worst_at", "got", "want", "coverage", "checked", "misrounded")
     return {
         "suite": suite(check["suite"]), "shown": shown, "limit": limit, **{name: error.get(name) for name in measured},
-        **{name: check.get(name) for name in ("case", "status", "reason", "problem", "command")},
+        **{name: check.get(name) for name in ("case", "status", "reason", "mistake", "problem", "command")},
     }  # fmt: skip
 
 

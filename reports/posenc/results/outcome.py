@@ -17,15 +17,16 @@ FAILED = ("fail", "crash")
 def check_words(check: Record) -> str:
     """Describes the failure of a check, or the reason why it did not run.
 
-    31.70 pair ulp, limit 1.5, token 3; got -0x1.9p-3, want -0x1.88p-3
+    31.70 pair ulp, limit 1.5, token 3; got -0x1.9p-3, want -0x1.88p-3; matches: the sine has the other sign
     """
     reason, metric = str(check.get("reason") or ""), member(check, "error.metric")
+    mistake = f"; matches: {check['mistake']}" if check.get("mistake") else ""
     if not metric or check["status"] == "crash":
-        return reason or str(check["status"])
+        return (reason or str(check["status"])) + mistake
     largest, limit = (number(check, f"error.{name}") or 0.0 for name in ("max", "limit"))
     where, got, want = (member(check, f"error.{name}") or "" for name in ("worst_at", "got", "want"))
     words = "{}, limit {}".format(*units.error_and_limit(largest, limit, metric)) + f", {where}; got {got}, want {want}"
-    return words + (f"; {reason}" if reason and not reason.startswith("got ") else "")
+    return words + (f"; {reason}" if reason and not reason.startswith("got ") else "") + mistake
 
 
 def failures(machine: Machine) -> List[List[Record]]:

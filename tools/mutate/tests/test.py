@@ -207,6 +207,7 @@ MALFORMED = {
     'a | alibi | memory\n': '1:12: expected NAME',
     'a | alibi | Memory | text\n': '1:12: expected NAME',
     'a | alibi | memory | text\nno/such.h\n': '2:1: expected a fault, a file',
+    'a | alibi | memory | text\nrun\n- x\n+ y\n= too late\n': '5:1: expected a fault, a file',
     'a | alibi | memory | text\n- x\n': '2:1: expected the name of a file',
     'a | alibi | memory | text\nrun\n- x\n\nb | alibi | memory | text\nrun\n- x\n+ y\n':
         '8:1: expected a file, "- text" and "+ text" for a',
@@ -237,6 +238,14 @@ def test_faults(tap, folder):
         except faults.Malformed as error:
             told = str(error)
         tap.check(f'faults.txt:{expected}' in told, f'a malformed fault: {expected}', told)
+    edit = 'run\n- x\n+ y\n'
+    campaign.write_file(path, f'a | alibi | memory | text\n= known\n{edit}b | alibi | memory | text\n{edit}'.encode())
+    known, unknown = faults.parse(path)
+    runs = [('alibi', [], [('c1', ''), ('c2', 'other')]), ('alibi', [], [('c3', 'other; or known')]),
+            ('rope', [], [('c4', 'known')])]
+    found = [list(faults.wrong_names(fault, kernel, faults.names_of(kernel, runs)))
+             for fault in (known, unknown) for kernel in ('alibi', 'rope')]
+    tap.check([len(wrong) for wrong in found] == [2, 0, 2, 1], 'a missing name, and names of others', str(found))
     done = subprocess.run([sys.executable, faults.__file__, folder, 'nonsense'], stderr=subprocess.PIPE, text=True)
     tap.check(done.returncode == 2 and "got 'nonsense'" in done.stderr, 'a fault that is not listed', done.stderr)
 

@@ -335,6 +335,7 @@ function caseDetails(check) {
   const list = element("dl");
   fact(list, "Suite", check.suite);
   fact(list, "Reason", check.reason);
+  fact(list, "Matches", check.mistake);
   fact(list, "Problem", check.problem && element("code", {}, check.problem));
   fact(list, "Error", check.shown && `${check.shown}, limit ${check.limit}`);
   fact(list, "Worst-case input", check.worst_at);

@@ -1,0 +1,218 @@
+/* Edits the copy of a call for a mistake, and compares values with those that it predicts. */
+#include "hypothesis.h"
+
+#include "conformance/problem/signature.h"
+#include "base/text/text.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- Fields ---- */
+
+static double edited_value(const struct field_edit *edit, double value)
+{
+    switch (edit->kind) {
+    case EDIT_SET:
+        return edit->value;
+    case EDIT_ADD:
+        return value + edit->value;
+    case EDIT_POWER:
+        return pow(value, edit->value);
+    case EDIT_NOT:
+        return value == 0.0 ? 1.0 : 0.0;
+    case EDIT_MAGNITUDE:
+        return fabs(value);
+    case EDIT_LEAST:
+        return fmax(value, edit->value);
+    case EDIT_MOST:
+        return fmin(value, edit->value);
+    }
+    return value;
+}
+
+bool field_edit_apply(const struct field_edit *edit, struct problem *problem)
+{
+    struct field field;
+    if (!kernel_field_find(problem->kernel, edit->field, &field) || field.list != LIST_NONE)
+        return false;
+    const uint64_t bits = field_get(&field, problem, 0);
+    const bool is_real = field_is_real(&field);
+    const double value =
+        edited_value(edit, is_real ? bits_to_double(bits) : (double)(int64_t)bits);
+    field_set(&field, problem, is_real ? double_to_bits(value) : (uint64_t)(int64_t)value);
+    return true;
+}
+
+/* ---- Hypotheses ---- */
+
+float *hypothesis_copy(struct hypothesis *h, const float *values, int64_t n)
+{
+    float *copy = arena_get(&h->arena, (size_t)n * sizeof *copy);
+    return copy ? memcpy(copy, values, (size_t)n * sizeof *copy) : NULL;
+}
+
+enum posenc_dtype hypothesis_rounding(const struct hypothesis *h)
+{
+    return h->mistake->value == TYPE_OF_X ? h->call->problem.dtype
+                                          : (enum posenc_dtype)h->mistake->value;
+}
+
+bool hypothesis_rounds(struct hypothesis *h)
+{
+    const enum posenc_dtype dtype = h->call->problem.dtype;
+    return h->mistake->value == TYPE_OF_X ? dtype != POSENC_DTYPE_F32
+                                          : dtype != hypothesis_rounding(h);
+}
+
+bool hypothesis_remove_x(struct hypothesis *h)
+{
+    const struct output *out = &h->call->outputs[0];
+    const size_t n = (size_t)(out->rows * out->width);
+    if (kernel_adds_onto_x(h->call->problem.kernel))
+        h->edited.x = arena_get(&h->arena, n * sizeof *h->edited.x);
+    return !h->call->x || h->edited.x;
+}
+
+void hypothesis_oracle_row(struct hypothesis *h, int o, int64_t r, double *want,
+                           double *magnitudes)
+{
+    oracle_compute_row(h->oracle, o, r, want, magnitudes);
+}
+
+void hypothesis_add_x(const struct hypothesis *h, int64_t r, double *want)
+{
+    const struct call *call = h->call;
+    const int64_t width = call->outputs[0].width;
+    for (int64_t k = 0; kernel_adds_onto_x(call->problem.kernel) && k < width; k++)
+        if (want[k] != UNKNOWN_VALUE)
+            want[k] = (double)call->x[r * width + k] * (double)call->problem.x_scale +
+                      (double)(float)want[k];
+}
+
+struct hypothesis_place hypothesis_place(const struct hypothesis *h, int64_t r)
+{
+    const int64_t queries = h->call->problem.queries;
+    return (struct hypothesis_place){ r / queries, r % queries };
+}
+
+void hypothesis_finish_terms(const struct hypothesis *h, int64_t r, double *want,
+                             double *magnitudes)
+{
+    for (int64_t j = 0; j < h->call->outputs[0].width; j++)
+        magnitudes[j] = isfinite(want[j]) ? fabs(want[j]) : 0.0;
+    hypothesis_add_x(h, r, want);
+}
+
+/* Returns true if the library accepts the edited frequencies: the oracle relies on that. */
+static bool has_valid_freqs(const struct hypothesis *h)
+{
+    struct posenc_freqs *freqs = NULL;
+    if (!kernel_has_freqs(h->edited.problem.kernel) ||
+        memcmp(&h->edited.problem.freqs, &h->call->problem.freqs,
+               sizeof h->call->problem.freqs) == 0)
+        return true;
+    const bool valid = posenc_freqs_create(&h->edited.problem.freqs, &freqs, NULL) == POSENC_OK;
+    posenc_freqs_destroy(freqs);
+    return valid;
+}
+
+bool mistake_concerns(const struct mistake *mistake, enum posenc_kernel kernel)
+{
+    const char *names[] = { posenc_kernel_name(kernel), signature_of(kernel)->name };
+    struct field field;
+    bool named = !mistake->kernels;
+    for (int i = 0; i < 2 && !named; i++)
+        named = text_has_word(mistake->kernels, ' ', names[i], strlen(names[i]));
+    for (int i = 0; i < MOST_FIELD_EDITS && mistake->fields[i].kind; i++)
+        named = named && kernel_field_find(kernel, mistake->fields[i].field, &field);
+    return named &&
+           (!mistake->position || kernel_field_find(kernel, "position_offset", &field));
+}
+
+bool hypothesis_begin(struct hypothesis *h, const struct mistake *mistake,
+                      const struct call *call)
+{
+    *h = (struct hypothesis){ .mistake = mistake, .call = call, .edited = *call };
+    if (!mistake_concerns(mistake, call->problem.kernel))
+        return false;
+    if (mistake->rounded != POSENC_DTYPE_F32 &&
+        call->outputs[0].tensor.dtype != POSENC_DTYPE_F32)
+        return false;
+    for (int i = 0; i < MOST_FIELD_EDITS && mistake->fields[i].kind; i++)
+        field_edit_apply(&mistake->fields[i], &h->edited.problem);
+    if ((mistake->edit && !mistake->edit(h)) || !has_valid_freqs(h))
+        return false;
+    h->oracle = oracle_create(&h->edited);
+    return h->oracle;
+}
+
+void hypothesis_end(struct hypothesis *h)
+{
+    oracle_destroy(h->oracle);
+    arena_free(&h->arena);
+}
+
+bool hypothesis_row(struct hypothesis *h, int o, int64_t r, double *want, double *magnitudes)
+{
+    if (h->mistake->row)
+        return h->mistake->row(h, o, r, want, magnitudes);
+    if (h->mistake->place || h->mistake->turn || h->mistake->combine)
+        return hypothesis_rotation_row(h, r, want, magnitudes);
+    if (h->mistake->position)
+        return hypothesis_position_row(h, o, r, want, magnitudes);
+    hypothesis_oracle_row(h, o, r, want, magnitudes);
+    return true;
+}
+
+/* ---- Comparison ---- */
+
+/* Returns the least unit of errors in a row: the largest cosine for angles, x * x_scale for a sum. */
+static double least_magnitude(const struct call *call, int64_t r, int64_t k)
+{
+    const struct problem *p = &call->problem;
+    const int64_t width = call->outputs[0].width;
+    double least = 0.0;
+    if (kernel_has_freqs(p->kernel) && p->freqs.xpos_scale_base == 0.0)
+        least = signature_argument(signature_of(p->kernel), MEMBER(scale))
+                    ? fabs(p->scale)
+                    : posenc_freqs_view_of(call->freqs).attention_factor;
+    if (kernel_adds_onto_x(p->kernel))
+        least = fmax(least, fabs((double)call->x[r * width + k] * (double)p->x_scale));
+    return least;
+}
+
+/* Returns the tolerance of a value: a few ulp of its larger term in f32, and half an ulp of the type that stores it. */
+static double tolerance_of(const struct call *call, double want, double magnitude)
+{
+    const double few = 4.0;
+    const struct signature *s = signature_of(call->problem.kernel);
+    const enum posenc_dtype dtype = call->outputs[0].tensor.dtype;
+    const double ulps = s->error_limit ? fmax(few, s->error_limit(&call->problem, false)) : few;
+    const double f32 = ulps * exact_ulp(POSENC_DTYPE_F32, fmax(fabs(want), magnitude));
+    return dtype == POSENC_DTYPE_F32 ? f32 : f32 + 0.5 * exact_ulp(dtype, fabs(want));
+}
+
+static bool is_near(const struct hypothesis *h, float got, double want, double magnitude)
+{
+    const enum posenc_dtype rounded = h->mistake->rounded;
+    if (float_to_bits(got) == CALL_CANARY || isnan(got) || isnan(want))
+        return isnan(got) && isnan(want) && float_to_bits(got) != CALL_CANARY;
+    if (isinf(got) || isinf(want))
+        return (double)got ==
+               (double)storage_round(h->call->outputs[0].tensor.dtype, (float)want);
+    double tolerance = tolerance_of(h->call, want, magnitude);
+    if (rounded != POSENC_DTYPE_F32) {
+        if (storage_round(rounded, got) != got)
+            return false;
+        tolerance += 0.5 * exact_ulp(rounded, fabs(want));
+    }
+    return fabs((double)got - want) <= tolerance;
+}
+
+bool hypothesis_predicts(const struct hypothesis *h, int64_t r, int64_t k, float got,
+                         double want, double magnitude)
+{
+    if (want == UNWRITTEN_VALUE)
+        return float_to_bits(got) == CALL_CANARY;
+    return is_near(h, got, want, fmax(magnitude, least_magnitude(h->call, r, k)));
+}

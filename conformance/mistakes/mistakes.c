@@ -1,0 +1,357 @@
+/* Searches for the mistake that reproduces the outputs of a call; see mistakes.h. */
+#include "mistakes.h"
+
+#include "conformance/problem/guard.h"
+#include "conformance/problem/notation.h"
+#include "conformance/problem/signature.h"
+#include "hypothesis.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct mistake *const mistake_tables[] = { mistakes_of_outputs,
+                                                 mistakes_of_positions,
+                                                 mistakes_of_rotations,
+                                                 mistakes_of_frequencies,
+                                                 mistakes_of_scores,
+                                                 mistakes_of_indices,
+                                                 NULL };
+enum { MOST_MISTAKES = 256 };
+
+/* Values of a call that are compared. In larger calls, every n-th row is. Rows of angles take the oracle longest. */
+enum { MOST_VALUES = 1 << 20, MOST_ANGLES = 1 << 16 };
+/* Wrong values that a mistake has to predict in all calls; and those of the problem alone if no variation ran. */
+enum { LEAST_EXPLAINED = 3, LEAST_EXPLAINED_ALONE = 16 };
+
+struct search {
+    const struct implementation *implementation;
+    struct guard *guard;
+    const struct problem *problem; /* that failed */
+    struct candidate {
+        const struct mistake *mistake;
+        int64_t n_explained; /* wrong values that it predicts, in all calls */
+    } candidates[MOST_MISTAKES];
+    size_t n_candidates;
+    int n_variations; /* that ran */
+};
+
+/* The call at hand, and its values that are not the expected ones. */
+struct evidence {
+    const struct call *call;
+    int64_t step;         /* every step-th row is compared */
+    unsigned char *wrong; /* one for each value, output by output */
+    int64_t n_wrong;
+};
+
+/* ---- Comparison ---- */
+
+/* Compares row r of output o. Counts the wrong values that agree, and returns false at the first that does not.
+ * `marks` is NULL, or receives the values that do not agree. */
+static bool compare_row(struct hypothesis *h, const struct evidence *e, int o, int64_t r,
+                        double *buffer, int64_t *n_explained, unsigned char *marks)
+{
+    const int64_t width = h->call->outputs[o].width;
+    double *want = buffer, *magnitudes = buffer + width;
+    for (int64_t k = 0; k < width; k++)
+        magnitudes[k] = 0.0;
+    const bool known = hypothesis_row(h, o, r, want, magnitudes);
+    const float *got = call_row(h->call, o, r);
+    const unsigned char *wrong =
+        e->wrong + (o ? h->call->outputs[0].rows * h->call->outputs[0].width : 0) + r * width;
+    for (int64_t k = 0; k < width && known; k++) {
+        if (want[k] == UNKNOWN_VALUE)
+            continue;
+        const bool agrees = hypothesis_predicts(h, r, k, got[k], want[k], magnitudes[k]);
+        if (!agrees && !marks)
+            return false;
+        if (marks)
+            marks[k] = !agrees;
+        *n_explained += agrees && wrong[k];
+    }
+    return true;
+}
+
+/* Returns true if a mistake predicts the values of the call; also if it predicts none. */
+static bool predicts(const struct mistake *mistake, struct evidence *e, int64_t *n_explained,
+                     bool marks)
+{
+    const struct call *call = e->call;
+    const int64_t width = call->outputs[0].width;
+    struct hypothesis h = { .mistake = mistake };
+    bool agrees = true;
+    double *buffer = malloc((size_t)(3 * width + 1) * sizeof *buffer);
+    *n_explained = 0;
+    if (buffer && hypothesis_begin(&h, mistake, call)) {
+        /* All outputs of a row come before the next row, as rows of cosines and sines share their angles. */
+        for (int64_t r = 0; r < call->outputs[0].rows && agrees; r += e->step)
+            for (int o = 0; o < call->n_outputs && agrees; o++) {
+                unsigned char *to =
+                    e->wrong + (o ? call->outputs[0].rows * width : 0) + r * width;
+                agrees = compare_row(&h, e, o, r, buffer, n_explained, marks ? to : NULL);
+            }
+    }
+    hypothesis_end(&h);
+    free(buffer);
+    return agrees;
+}
+
+/* ---- Runs of the implementation ---- */
+
+/* Runs a problem and finds its wrong values. Returns false if the call fails. The caller ends the evidence. */
+static bool evidence_begin(struct search *search, const struct problem *problem,
+                           struct call *call, struct evidence *e)
+{
+    static const struct mistake no_mistake = { .sentence = "" };
+    const struct memory memory = guard_memory(search->guard, GUARD_END);
+    *e = (struct evidence){ .call = NULL };
+    if (call_create_by(search->implementation, call, problem, &memory) != POSENC_OK)
+        return false;
+    const struct guard_result g =
+        guard_run(call, search->implementation->backend, search->guard);
+    const int64_t n = call->n_outputs * call->outputs[0].rows * call->outputs[0].width;
+    const int64_t most = kernel_has_freqs(problem->kernel) ? MOST_ANGLES : MOST_VALUES;
+    e->call = call;
+    e->step = n / most + 1;
+    e->wrong = calloc((size_t)n + 1, 1);
+    const bool clean = !g.crashed && !g.overwritten && !g.control_left && g.status == POSENC_OK;
+    if (clean && n > 0 && e->wrong) {
+        int64_t none;
+        predicts(&no_mistake, e, &none, true);
+        for (int64_t i = 0; i < n; i++)
+            e->n_wrong += e->wrong[i];
+        return true;
+    }
+    return false;
+}
+
+static void evidence_end(struct evidence *e, struct call *call)
+{
+    if (e->call)
+        call_destroy(call);
+    free(e->wrong);
+}
+
+/* ---- Variations of a problem ---- */
+
+/* Edits that make a problem large enough to tell mistakes apart, which all variations have. */
+static const struct field_edit enlarging[] = {
+    { "tokens", EDIT_LEAST, 5.0 },       { "heads", EDIT_LEAST, 3.0 },
+    { "queries", EDIT_LEAST, 5.0 },      { "keys", EDIT_LEAST, 7.0 },
+    { "rotary_dim", EDIT_LEAST, 8.0 },   { "window_height", EDIT_LEAST, 2.0 },
+    { "window_width", EDIT_LEAST, 3.0 }, { "distances", EDIT_SET, 0.0 },
+    { "dim", EDIT_LEAST, 4.0 },          { "position_offset", EDIT_ADD, 2.0 },
+    { "special", EDIT_SET, 0.0 },        { "recipe", EDIT_SET, RECIPE_MIX },
+};
+
+/* Edits of a problem with more bytes than these, as each variation takes time. */
+#define MOST_BYTES 0x1p26
+static const struct field_edit reducing[] = {
+    { "batch", EDIT_MOST, 2.0 },  { "tokens", EDIT_MOST, 512.0 },
+    { "heads", EDIT_MOST, 8.0 },  { "queries", EDIT_MOST, 256.0 },
+    { "keys", EDIT_MOST, 256.0 },
+};
+
+/* The first ones decide whether a mistake is named, the others between several. */
+enum { FIRST_VARIATIONS = 7, VARIATION_EDITS = 4 };
+static const struct field_edit variations[][VARIATION_EDITS] = {
+    { { "dtype", EDIT_ADD, 0.0 } }, /* nothing but the sizes */
+    { { "position_offset", EDIT_ADD, 3001.0 } },
+    { { "position_offset", EDIT_SET, -9.0 } },
+    { { "keys", EDIT_LEAST, 150.0 }, { "query_offset", EDIT_SET, 20.0 } },
+    { { "keys", EDIT_LEAST, 150.0 },
+      { "query_offset", EDIT_SET, 120.0 },
+      { "num_buckets", EDIT_SET, 8.0 },
+      { "max_distance", EDIT_SET, 100.0 } },
+    { { "alibi_bias_max", EDIT_SET, 5.3 } },
+    { { "seq_len", EDIT_SET, 0.0 } },
+    { { "in_place", EDIT_SET, 0.0 } },
+    { { "position_kind", EDIT_SET, POSENC_POSITIONS_OFFSET },
+      { "position_offset", EDIT_SET, 7.0 } },
+    { { "position_kind", EDIT_SET, POSENC_POSITIONS_I64 },
+      { "position_offset", EDIT_SET, 7.0 } },
+    { { "position_offset", EDIT_SET, 0.0 } },
+    { { "transpose", EDIT_NOT, 0.0 } },
+    { { "causal", EDIT_NOT, 0.0 } },
+    { { "bidirectional", EDIT_NOT, 0.0 } },
+    { { "accumulate", EDIT_NOT, 0.0 } },
+    { { "query_offset", EDIT_ADD, 3.0 } },
+    { { "query_offset", EDIT_SET, 0.0 } },
+    { { "x_scale", EDIT_SET, 3.0 } },
+    { { "scale", EDIT_SET, 3.0 } },
+    { { "layout", EDIT_SET, POSENC_LAYOUT_INTERLEAVED } },
+    { { "layout", EDIT_SET, POSENC_LAYOUT_SIN_COS } },
+    { { "layout", EDIT_SET, POSENC_LAYOUT_COS_SIN } },
+    { { "numerics", EDIT_SET, POSENC_NUMERICS_EXACT } },
+    { { "numerics", EDIT_SET, POSENC_NUMERICS_HF_F32 } },
+    { { "factor", EDIT_ADD, 1.0 } },
+    { { "attention_factor", EDIT_SET, 1.5 } },
+    { { "rope_theta", EDIT_SET, 5000.0 } },
+    { { "weight_offset", EDIT_SET, 0.5 } },
+    { { "across_heads", EDIT_NOT, 0.0 } },
+    { { "epsilon", EDIT_SET, 0.5 } },
+    { { "rotary_offset", EDIT_ADD, 2.0 } },
+    { { "max_distance", EDIT_ADD, 9.0 } },
+    { { "heads", EDIT_SET, 4.0 } },
+    { { "heads", EDIT_SET, 12.0 } },
+    { { "without_c2p", EDIT_SET, 0.0 }, { "with_p2c", EDIT_SET, 1.0 } },
+    { { "scattered", EDIT_SET, 1.0 } },
+    { { "batch", EDIT_LEAST, 2.0 } },
+    { { "batch", EDIT_LEAST, 2.0 }, { "batch_shift", EDIT_SET, 3.0 } },
+};
+enum { VARIATIONS = sizeof variations / sizeof *variations };
+
+/* Sets members that have to fit the edited ones. */
+static void fit_members(struct problem *p, const struct problem *original)
+{
+    const bool whole = original->rotary_dim == original->dim;
+    if (kernel_rotates(p->kernel))
+        p->dim = whole && p->rotary_offset == 0 ? p->rotary_dim
+                                                : p->rotary_offset + p->rotary_dim +
+                                                      (original->dim - original->rotary_dim);
+    if (kernel_has_freqs(p->kernel) && !p->freqs.values && p->freqs.mrope_section[0] == 0 &&
+        !p->freqs.short_factor && !p->freqs.long_factor)
+        p->freqs.dim = p->freqs.dim < 64 ? 64 + p->freqs.dim % 2 : p->freqs.dim;
+    else
+        p->freqs.dim = original->freqs.dim;
+    const int64_t farthest = INT32_MAX - 8 - p->tokens;
+    p->first = p->first > farthest ? farthest : p->first;
+    p->batch_shift %= 1 << 12;          /* so that the positions of all batches are accepted */
+    if (!(fabsf(p->x_scale) < 1000.0f)) /* x would hide what is added to it */
+        p->x_scale = copysignf(3.0f, p->x_scale);
+    if (p->relative == RELATIVE_TRANSFORMER_XL)
+        p->query_offset = p->keys - p->queries;
+    for (int i = 0; i < LAYOUTS; i++)
+        p->layouts[i].n_strides = 0;
+    if (p->positions) {
+        p->positions = NULL;
+        p->first = p->first ? p->first : 2;
+    }
+    problem_derive(p);
+}
+
+/* Makes the rows of a table of cosines or a learned table as many as the positions need. */
+static void fit_rows(struct problem *p)
+{
+    int64_t most = 0;
+    for (int64_t b = 0; b < p->batch; b++) {
+        const int64_t last = problem_position(p, b, p->tokens - 1);
+        most = last > most ? last : most;
+    }
+    if (!kernel_on_scores(p->kernel) && !kernel_has_freqs(p->kernel) && most < 1 << 16)
+        p->rows = p->rows > most + 2 ? p->rows : most + 2;
+}
+
+static void apply_edits(const struct field_edit *edits, size_t n, struct problem *p)
+{
+    for (size_t i = 0; i < n; i++)
+        field_edit_apply(&edits[i], p);
+}
+
+/* Returns false if the kernel lacks an edited field. */
+static bool vary(const struct problem *original, const struct field_edit *edits,
+                 struct problem *p)
+{
+    *p = *original;
+    if (problem_memory_estimate(p) > MOST_BYTES)
+        apply_edits(reducing, sizeof reducing / sizeof *reducing, p);
+    apply_edits(enlarging, sizeof enlarging / sizeof *enlarging, p);
+    for (int i = 0; i < VARIATION_EDITS && edits[i].kind; i++)
+        if (!field_edit_apply(&edits[i], p))
+            return false;
+    fit_members(p, original);
+    fit_rows(p);
+    return true;
+}
+
+/* ---- The search ---- */
+
+/* Lists the mistakes that reproduce the values. */
+static void list_candidates(struct search *search, struct evidence *e)
+{
+    for (const struct mistake *const *table = mistake_tables; *table; table++)
+        for (const struct mistake *mistake = *table; mistake->sentence; mistake++) {
+            int64_t n;
+            if (predicts(mistake, e, &n, false) && n > 0 &&
+                search->n_candidates < MOST_MISTAKES)
+                search->candidates[search->n_candidates++] = (struct candidate){ mistake, n };
+        }
+}
+
+/* Runs a variation, and removes the candidates that do not predict its values. One that would remove all is of no use
+ * if it `chooses` between candidates. */
+static void try_variation(struct search *search, const struct field_edit *edits, bool chooses)
+{
+    struct problem problem;
+    struct call call;
+    struct evidence e;
+    struct candidate kept[MOST_MISTAKES];
+    size_t n_kept = 0;
+    if (!vary(search->problem, edits, &problem))
+        return;
+    const bool ran = evidence_begin(search, &problem, &call, &e);
+    for (size_t i = 0; i < search->n_candidates && ran; i++) {
+        int64_t n;
+        if (!predicts(search->candidates[i].mistake, &e, &n, false))
+            continue;
+        kept[n_kept] = search->candidates[i];
+        kept[n_kept++].n_explained += n;
+    }
+    if (ran && (n_kept > 0 || !chooses)) {
+        memcpy(search->candidates, kept, n_kept * sizeof *kept);
+        search->n_candidates = n_kept;
+    }
+    search->n_variations += ran;
+    evidence_end(&e, &call);
+}
+
+/* Removes vague candidates if there are others, and those with little evidence. */
+static void remove_weak_candidates(struct search *search)
+{
+    const int64_t least = search->n_variations > 0 ? LEAST_EXPLAINED : LEAST_EXPLAINED_ALONE;
+    size_t kept = 0, n_clear = 0;
+    for (size_t i = 0; i < search->n_candidates; i++)
+        n_clear += search->candidates[i].n_explained >= least &&
+                   !search->candidates[i].mistake->is_vague;
+    for (size_t i = 0; i < search->n_candidates; i++)
+        if (search->candidates[i].n_explained >= least &&
+            (n_clear == 0 || !search->candidates[i].mistake->is_vague))
+            search->candidates[kept++] = search->candidates[i];
+    search->n_candidates = kept;
+}
+
+/* Names the first two candidates. */
+static void name_candidates(const struct search *search, char text[MISTAKE_TEXT])
+{
+    size_t used = 0;
+    for (size_t i = 0; i < search->n_candidates && i < 2; i++)
+        used = text_append(text, MISTAKE_TEXT, used, "%s%s", i > 0 ? "; or " : "",
+                           search->candidates[i].mistake->sentence);
+}
+
+bool mistakes_find(const struct implementation *implementation, const struct problem *problem,
+                   char text[MISTAKE_TEXT])
+{
+    struct search search = { .implementation = implementation,
+                             .guard = guard_create(),
+                             .problem = problem };
+    struct call call;
+    struct evidence e;
+    text[0] = '\0';
+    if (!search.guard)
+        return false;
+    const bool ran = evidence_begin(&search, problem, &call, &e);
+    const int64_t n_wrong = ran ? e.n_wrong : 0;
+    if (n_wrong > 0)
+        list_candidates(&search, &e);
+    evidence_end(&e, &call);
+    for (int i = 0; i < FIRST_VARIATIONS && search.n_candidates > 0; i++)
+        try_variation(&search, variations[i], false);
+    remove_weak_candidates(&search);
+    for (int i = FIRST_VARIATIONS; i < VARIATIONS && search.n_candidates > 1; i++)
+        try_variation(&search, variations[i], true);
+    name_candidates(&search, text);
+    guard_destroy(search.guard);
+    return n_wrong > 0;
+}
