@@ -147,7 +147,8 @@ enum trial_outcome {
     OUTCOME_WRITTEN_OUTSIDE,
     OUTCOME_CONTROL_LEFT,
     OUTCOME_CRASHED,
-    OUTCOME_REJECTED,
+    OUTCOME_FAILED,   /* the implementation reported an error */
+    OUTCOME_REJECTED, /* by the front-end */
     OUTCOME_DECLINED
 };
 

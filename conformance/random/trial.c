@@ -23,7 +23,9 @@ static enum trial_outcome find_outcome(const struct guard_result *g)
         return OUTCOME_CONTROL_LEFT;
     if (g->declined)
         return OUTCOME_DECLINED;
-    return g->status == POSENC_OK ? OUTCOME_RIGHT : OUTCOME_REJECTED;
+    if (g->status == POSENC_OK)
+        return OUTCOME_RIGHT;
+    return g->reason[0] ? OUTCOME_FAILED : OUTCOME_REJECTED;
 }
 
 static bool has_values(const struct call *call)
@@ -84,7 +86,7 @@ void trial_run(struct trial *trial, const struct problem *problem)
     }
     const struct guard_result g = guard_run(&call, trial->run->backend, trial->guard);
     trial->outcome = find_outcome(&g);
-    if (trial->outcome == OUTCOME_REJECTED && !g.reason[0])
+    if (trial->outcome == OUTCOME_REJECTED)
         posenc_error_text(&call.error, reason, capacity);
     else
         snprintf(reason, capacity, "%s", g.reason);
