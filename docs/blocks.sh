@@ -8,8 +8,8 @@
 #   except where a line ... stands for others.
 # - A ```meson or ```cmake block stands, line for line, in the project of cli/tests/consumer, which consumer.sh builds; a
 #   ```yaml block in examples/ci/workflow.yml, which cli/tests/action.sh reads.
-# - Tests of Python run ```python blocks of lessons and of docs/python.md. A block without a language is output. Other languages
-#   are rejected.
+# - Tests of Python run ```python blocks of lessons, docs/python.md and docs/check.md. A block without a language is output.
+#   Other languages are rejected.
 # - A block that cannot run says why in a line above it: <!-- not run: why -->
 # - posenc list, explain, table and plot run as they stand; of commands that take longer, or with a NAME to be filled
 #   in, the options are asked for (--help).
@@ -59,7 +59,7 @@ test_block() { # NAME LANGUAGE FILE
     case $2 in
     c) test_c_block "$1" "$3" ;;
     text) ;;
-    python) ;; # run by reports/tests/test_course.py and python/tests/test_docs.py
+    python) ;; # run by reports/tests/test_course.py and python/tests
     meson) test_lines "$1" "$3" "$root/cli/tests/consumer/meson.build" ;;
     yaml) test_lines "$1" "$3" "$root/examples/ci/workflow.yml" ;;
     cmake) test_lines "$1" "$3" "$root/cli/tests/consumer/CMakeLists.txt" ;;
@@ -121,7 +121,7 @@ test_link() { # NAME TEXT TARGET: FILE, FILE#HEADING or #HEADING
 named=0
 for text in README.md CONTRIBUTING.md SECURITY.md docs/install.md docs/how-to.md docs/coming-from.md docs/stability.md \
     docs/output.md docs/architecture.md docs/one-test.md docs/grammars.md docs/adding.md docs/accuracy.md docs/encodings.md \
-    docs/exports.md docs/python.md docs/fleets.md docs/ci.md docs/misconceptions.md docs/topics.md \
+    docs/exports.md docs/python.md docs/check.md docs/fleets.md docs/ci.md docs/misconceptions.md docs/topics.md \
     docs/performance.md docs/performance/*.md docs/course/*.md; do
     [ -f "$root/$text" ] || continue
     awk -v out="$scratch/work" -f "$here/blocks.awk" "$root/$text" >found || fail "$text was read" "awk ended with $?"

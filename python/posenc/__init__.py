@@ -11,6 +11,7 @@ arguments, or writes the one that `out` names, which may be x itself. A call tha
 """
 
 from pkgutil import extend_path
+from typing import TYPE_CHECKING, Any
 
 __path__ = extend_path(__path__, __name__)  # in the tree, the readers of model files lie in another folder
 
@@ -23,11 +24,23 @@ from .builders import T5Buckets, alibi_slopes, beit_index, deberta_index, kerple
 from .builders import padding_positions, sandwich, shaw_index, swin_index, t5_buckets, transformer_xl_index
 from .rope import Rope
 
+if TYPE_CHECKING:
+    from .checking import CheckResult, check, check_module, serve
+
 __all__ = [
-    "Error", "Frequencies", "Rope", "T5Buckets", "__version__", "alibi", "alibi_add", "alibi_slopes", "backends",
-    "beit_index", "deberta_index", "distance_bias", "distance_bias_add", "kerple_log", "kerple_power", "learned_add",
-    "learned_fill_normal", "learned_grad", "padding_positions", "relative_bias", "relative_bias_add", "relative_sum",
-    "rope_half", "rope_interleaved", "rope_qk_norm", "rope_table", "sandwich", "select", "shaw_index", "sinusoidal",
-    "sinusoidal_add", "swin_index", "t5_bias", "t5_bias_add", "t5_buckets", "transformer_xl_index", "window_bias",
-    "window_bias_add",
+    "CheckResult", "Error", "Frequencies", "Rope", "T5Buckets", "__version__", "alibi", "alibi_add", "alibi_slopes",
+    "backends", "beit_index", "check", "check_module", "deberta_index", "distance_bias", "distance_bias_add",
+    "kerple_log", "kerple_power", "learned_add", "learned_fill_normal", "learned_grad", "padding_positions",
+    "relative_bias", "relative_bias_add", "relative_sum", "rope_half", "rope_interleaved", "rope_qk_norm",
+    "rope_table", "sandwich", "select", "serve", "shaw_index", "sinusoidal", "sinusoidal_add", "swin_index",
+    "t5_bias", "t5_bias_add", "t5_buckets", "transformer_xl_index", "window_bias", "window_bias_add",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """Imports the functions that check others when they are used, as they take NumPy."""
+    if name not in ("CheckResult", "check", "check_module", "serve"):
+        raise AttributeError(f"module 'posenc' has no attribute {name!r}")
+    from . import checking
+
+    return getattr(checking, name)

@@ -1,0 +1,105 @@
+"""Converts tensors of messages to arrays of NumPy, PyTorch, JAX and similar packages, and back."""
+
+import importlib
+from types import ModuleType
+from typing import Any, Callable, Tuple, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from .message import Tensor
+
+NAMES = {"F32": "float32", "F16": "float16", "BF16": "bfloat16", "F64": "float64", "I32": "int32", "I64": "int64"}
+DTYPES = {name: dtype for dtype, name in NAMES.items()}
+INFINITY = {"F32": 0x7F800000, "F16": 0x7C00, "BF16": 0x7F80}  # bits
+SMALLEST = Tensor("F32", (1,), (0x00800000).to_bytes(4, "little"))  # the smallest normal number
+BFLOAT16 = "bfloat16 of NumPy takes the package ml_dtypes. Install it, or check another dtype."
+
+
+def describe(dtype: str, shape: Tuple[int, ...]) -> str:
+    """Returns the element type and the shape of an array as text."""
+    return f"{NAMES.get(dtype, dtype)} {list(shape)}"
+
+
+def _numpy_type(dtype: str) -> "np.dtype[Any]":
+    if dtype != "BF16":
+        return np.dtype(NAMES[dtype]).newbyteorder("<")
+    try:
+        return np.dtype(importlib.import_module("ml_dtypes").bfloat16)
+    except ModuleNotFoundError:
+        raise ValueError(BFLOAT16) from None
+
+
+def _to_numpy(tensor: Tensor) -> npt.NDArray[Any]:
+    """Returns a new array that may be written."""
+    return np.frombuffer(bytearray(tensor.data), _numpy_type(tensor.dtype)).reshape(tensor.shape)
+
+
+def _to_torch(torch: ModuleType, tensor: Tensor, device: Any) -> Any:
+    if not tensor.data:  # torch.frombuffer() rejects it
+        return torch.empty(tensor.shape, dtype=getattr(torch, NAMES[tensor.dtype]), device=device)
+    flat = torch.frombuffer(bytearray(tensor.data), dtype=getattr(torch, NAMES[tensor.dtype]))
+    return flat.reshape(tensor.shape).to(device)
+
+
+def converter(framework: Union[str, ModuleType, None], device: Any) -> Callable[[Tensor], Any]:
+    """Returns the function that makes arrays of a framework: "numpy", "torch", "jax", or a module like them.
+
+    Another module needs asarray(), as the array API standard has it, or from_dlpack().
+    """
+    name = framework if isinstance(framework, str) else framework.__name__ if framework else "numpy"
+    if name == "numpy":
+        return _to_numpy
+    module = importlib.import_module("jax.numpy" if name == "jax" else name)
+    if name == "torch":
+        return lambda tensor: _to_torch(module, tensor, device)
+    if name == "jax":
+        jax = importlib.import_module("jax")
+        place = jax.devices(device)[0] if isinstance(device, str) else device
+        return lambda tensor: jax.device_put(_to_numpy(tensor), place)
+    make = getattr(module, "asarray", None) or getattr(module, "from_dlpack")
+    more = {} if device is None else {"device": device}
+    return lambda tensor: make(_to_numpy(tensor), **more)
+
+
+def tensor_of(value: Any) -> Tensor:
+    """Returns an array of any framework as a tensor. Raises TypeError for a value that is no array."""
+    if not hasattr(value, "dtype") or not hasattr(value, "shape"):
+        raise TypeError(f"a value of type {type(value).__name__} is no array")
+    if hasattr(value, "detach"):  # PyTorch
+        name = str(value.dtype).rpartition(".")[2]
+        value = value.detach().cpu().contiguous()
+        array = (value.view(importlib.import_module("torch").int16) if name == "bfloat16" else value).numpy()
+    else:
+        array = np.asarray(value) if hasattr(value, "__array__") else np.from_dlpack(value)
+        name = array.dtype.name
+    data = array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
+    return Tensor(DTYPES.get(name, name), array.shape, data)
+
+
+def _bits(tensor: Tensor) -> npt.NDArray[Any]:
+    return np.frombuffer(tensor.data, "<u4" if tensor.dtype == "F32" else "<u2")
+
+
+def _magnitudes(tensor: Tensor) -> npt.NDArray[Any]:
+    """Returns the bits of numbers of 16 or 32 bits, without their sign."""
+    bits = _bits(tensor)
+    return np.bitwise_and(bits, bits.dtype.type(2 ** (8 * bits.itemsize - 1) - 1))
+
+
+def restore_nans(result: Tensor, x: Tensor) -> Tensor:
+    """Returns a result with the bits of x where both are NaN.
+
+    A copy of x must keep its bits, but conversions between types change those of a NaN in most languages.
+    """
+    if (result.dtype, result.shape) != (x.dtype, x.shape):
+        return result
+    both = (_magnitudes(result) > INFINITY[x.dtype]) & (_magnitudes(x) > INFINITY[x.dtype])
+    return result._replace(data=np.where(both, _bits(x), _bits(result)).tobytes())
+
+
+def has_tiny(tensor: Tensor) -> bool:
+    """Returns whether a tensor of f32 has a number so small that its product with another may be subnormal."""
+    if tensor.dtype != "F32":
+        return False
+    return bool(((_magnitudes(tensor) > 0) & (_magnitudes(tensor) < 0x20000000)).any())  # below 2^-63
