@@ -2,7 +2,7 @@
 import torch
 from diffusers.models.embeddings import apply_rotary_emb, get_1d_rotary_pos_embed, get_timestep_embedding
 
-from posenc.scoreboard import implements
+from posenc.scoreboard import implements, require_base
 
 PACKAGES = ["torch", "diffusers"]
 
@@ -15,21 +15,20 @@ def timesteps(positions, inv_freq, *, dim, rope_theta, layout, freq_spacing):
                                   rope_theta)
 
 
-def table_in(dtype, positions, rotary_dim, rope_theta, scaling):
-    if scaling != "none":
-        raise NotImplementedError("no scaling")
+def table_in(dtype, positions, inv_freq, rotary_dim, rope_theta):
+    require_base(inv_freq, rope_theta)
     cos, sin = get_1d_rotary_pos_embed(rotary_dim, positions, rope_theta, True, freqs_dtype=dtype)
     return cos[:, ::2], sin[:, ::2]
 
 
 @implements("rope_table", "get_1d_rotary_pos_embed(), f64 as in Flux")
-def table_f64(positions, inv_freq, *, rotary_dim, rope_theta, scaling):
-    return table_in(torch.float64, positions, rotary_dim, rope_theta, scaling)
+def table_f64(positions, inv_freq, *, rotary_dim, rope_theta):
+    return table_in(torch.float64, positions, inv_freq, rotary_dim, rope_theta)
 
 
 @implements("rope_table", "get_1d_rotary_pos_embed(), f32")
-def table(positions, inv_freq, *, rotary_dim, rope_theta, scaling):
-    return table_in(torch.float32, positions.float(), rotary_dim, rope_theta, scaling)
+def table(positions, inv_freq, *, rotary_dim, rope_theta):
+    return table_in(torch.float32, positions.float(), inv_freq, rotary_dim, rope_theta)
 
 
 def whole(x, cos):

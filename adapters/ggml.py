@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from posenc.scoreboard import implements, table_by_rotation
+from posenc.scoreboard import implements, require_base, table_by_rotation
 
 PACKAGES = ["llama-cpp-python"]
 I32, F32 = 26, 0  # enum ggml_type
@@ -65,9 +65,10 @@ def rotate(x, positions, mode, rope_theta, freq_scale):
     return out
 
 
-def table_of(mode, positions, rotary_dim, rope_theta, scaling, factor):
-    if scaling not in ("none", "linear") or positions.dtype.kind == "f":
-        raise NotImplementedError("integers, and linear scaling or none")
+def table_of(mode, positions, inv_freq, rotary_dim, rope_theta, scaling, factor):
+    require_base(inv_freq * factor if scaling == "linear" else inv_freq, rope_theta)
+    if positions.dtype.kind == "f":
+        raise NotImplementedError("integers only")
     scale = 1 / factor if scaling == "linear" else 1.
     where = np.ascontiguousarray(positions, np.int32)
     return table_by_rotation(lambda x: rotate(x, where, mode, rope_theta, scale), positions, rotary_dim,
@@ -76,9 +77,9 @@ def table_of(mode, positions, rotary_dim, rope_theta, scaling, factor):
 
 @implements("rope_table", "ggml_rope_ext(), GGML_ROPE_TYPE_NEOX", framework="numpy")
 def half(positions, inv_freq, *, rotary_dim, rope_theta, scaling, factor):
-    return table_of(HALF, positions, rotary_dim, rope_theta, scaling, factor)
+    return table_of(HALF, positions, inv_freq, rotary_dim, rope_theta, scaling, factor)
 
 
 @implements("rope_table", "ggml_rope_ext(), GGML_ROPE_TYPE_NORMAL", framework="numpy")
 def interleaved(positions, inv_freq, *, rotary_dim, rope_theta, scaling, factor):
-    return table_of(INTERLEAVED, positions, rotary_dim, rope_theta, scaling, factor)
+    return table_of(INTERLEAVED, positions, inv_freq, rotary_dim, rope_theta, scaling, factor)

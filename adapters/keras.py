@@ -5,15 +5,14 @@ os.environ.setdefault("KERAS_BACKEND", "torch")
 import keras_hub  # noqa: E402
 import torch  # noqa: E402
 
-from posenc.scoreboard import implements, table_by_rotation  # noqa: E402
+from posenc.scoreboard import implements, require_base, table_by_rotation  # noqa: E402
 
 PACKAGES = ["torch", "keras", "keras-hub"]
 
 
 @implements("rope_table", "RotaryEmbedding")
 def table(positions, inv_freq, *, rotary_dim, rope_theta, scaling, factor):
-    if scaling not in ("none", "linear"):
-        raise NotImplementedError("linear scaling or none")
+    require_base(inv_freq * factor if scaling == "linear" else inv_freq, rope_theta)
     layer = keras_hub.layers.RotaryEmbedding(max_wavelength=rope_theta, scaling_factor=factor or 1.,
                                              rope_type="linear" if scaling == "linear" else "default")
     return table_by_rotation(lambda x: layer(x[None], positions=positions)[0].detach(), positions, rotary_dim, "half")

@@ -3,7 +3,7 @@ import numpy as np
 from tinygrad import Tensor
 from tinygrad.apps.llm import apply_rope, precompute_freqs_cis
 
-from posenc.scoreboard import implements
+from posenc.scoreboard import implements, require_base
 
 PACKAGES = ["tinygrad==0.12.0"]  # later wheels lack a folder that the rotation needs
 LARGEST = 1 << 17
@@ -18,8 +18,9 @@ def rotate(x, cos, sin):
 
 
 @implements("rope_table", "precompute_freqs_cis()", framework="numpy", max_position=LARGEST)
-def table(positions, inv_freq, *, rotary_dim, rope_theta, scaling):
-    if scaling != "none" or positions.dtype.kind == "f" or positions.min() < 0:
-        raise NotImplementedError("no scaling, and integers from 0 on")
+def table(positions, inv_freq, *, rotary_dim, rope_theta):
+    require_base(inv_freq, rope_theta)
+    if positions.dtype.kind == "f" or positions.min() < 0:
+        raise NotImplementedError("integers from 0 on only")
     rows = precompute_freqs_cis(rotary_dim, LARGEST, rope_theta).numpy()[positions]
     return np.split(rows, 2, -1)

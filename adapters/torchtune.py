@@ -2,7 +2,7 @@
 from torchtune.models.llama3_1 import Llama3ScaledRoPE
 from torchtune.modules import RotaryPositionalEmbeddings
 
-from posenc.scoreboard import implements, table_by_rotation
+from posenc.scoreboard import implements, require_base, table_by_rotation
 
 PACKAGES = ["torch", "torchtune", "torchao==0.9.0"]  # torchtune needs what later ones lack
 LARGEST = 1 << 17  # rows of the cache
@@ -14,9 +14,10 @@ def rotate(module, positions, dim):
 
 
 @implements("rope_table", "RotaryPositionalEmbeddings", max_position=LARGEST)
-def rope(positions, inv_freq, *, rotary_dim, rope_theta, scaling):
-    if scaling != "none" or positions.is_floating_point():
-        raise NotImplementedError("no scaling, and integers only")
+def rope(positions, inv_freq, *, rotary_dim, rope_theta):
+    require_base(inv_freq, rope_theta)
+    if positions.is_floating_point():
+        raise NotImplementedError("integers only")
     return rotate(RotaryPositionalEmbeddings(rotary_dim, LARGEST, rope_theta), positions, rotary_dim)
 
 

@@ -2,15 +2,14 @@
 from x_transformers.x_transformers import (AlibiPositionalBias, RelativePositionBias, RotaryEmbedding,
                                            apply_rotary_pos_emb)
 
-from posenc.scoreboard import implements, table_by_rotation
+from posenc.scoreboard import implements, require_base, table_by_rotation
 
 PACKAGES = ["torch", "x-transformers"]
 
 
 @implements("rope_table", "RotaryEmbedding, apply_rotary_pos_emb()")
 def table(positions, inv_freq, *, rotary_dim, rope_theta, scaling, factor):
-    if scaling not in ("none", "linear"):
-        raise NotImplementedError("linear scaling or none")
+    require_base(inv_freq * factor if scaling == "linear" else inv_freq, rope_theta)
     angles, scale = RotaryEmbedding(rotary_dim, base=rope_theta, interpolation_factor=factor or 1.)(positions.float())
     return table_by_rotation(lambda x: apply_rotary_pos_emb(x.transpose(0, 1)[None], angles, scale)[0].transpose(0, 1),
                              positions, rotary_dim, "interleaved")

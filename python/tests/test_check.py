@@ -1,6 +1,7 @@
 """Tests of posenc.check() with the program: right and wrong functions, frameworks, modes, and how a check ends."""
 
 import importlib.util
+import json
 import os
 import re
 import subprocess
@@ -83,6 +84,7 @@ def test_a_wrong_function_fails_with_the_reason(name: str) -> None:
     assert not result and reason in text and len(text.splitlines()) <= 15, text
     assert text.splitlines()[-1].startswith("  repeat             posenc.check(")
     assert all(part in result._repr_html_() for part in ("FAIL", "All failed checks"))
+    assert function.__name__ != "<lambda>" or "by &lt;lambda&gt; (" in result._repr_html_()
 
 
 @pytest.mark.parametrize("name", ["sign", "raises"])
@@ -93,6 +95,21 @@ def test_the_shrunk_problem_repeats_a_failure(name: str) -> None:
     again = posenc.check(function, problem=problem)
     assert not again and len(again.failures) == 1 and WRONG[name][1] in str(again)
     assert posenc.check(rotate, problem=problem)
+
+
+def test_a_configuration_adds_its_sizes(tmp_path: Path) -> None:
+    class Config:
+        def to_dict(self) -> Dict[str, Any]:
+            return members
+
+    members = {"model_type": "llama", "hidden_size": 192, "num_attention_heads": 3, "num_hidden_layers": 1}
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(members))
+    for config in (members, path, str(path), Config()):
+        result = posenc.check(rotate, config=config, case="*/model*")
+        assert result and result.records[0]["case"] == "rope_half/f32/given/model0-b1-t8-d64"
+    result = posenc.check(rotate, model="llama-3.1-8b", case="*/model*")
+    assert result and result.records[0]["case"] == "rope_half/f32/given/model0-b1-t8-d128"
 
 
 def test_nothing_offered_is_no_pass() -> None:

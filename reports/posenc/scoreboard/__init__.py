@@ -42,6 +42,13 @@ def implements_module(title: str, layer_type: Optional[str] = None) -> Callable[
     return declare
 
 
+def require_base(inv_freq: Any, rope_theta: float) -> None:
+    """Declines frequencies [pairs] that are not rope_theta^(-i/pairs), for a library that takes a base alone."""
+    pairs = len(inv_freq)
+    if not np.allclose(np.asarray(inv_freq), rope_theta ** (-np.arange(pairs) / pairs), rtol=1e-4, atol=0):
+        raise NotImplementedError("frequencies of a base only")
+
+
 def table_by_rotation(rotate: Callable[[Any], Any], positions: Any, dim: int, pairing: str) -> Any:
     """Returns cosines and sines [tokens, dim/2] of a library that only rotates: what it makes of unit vectors.
 
