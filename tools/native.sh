@@ -127,7 +127,7 @@ course_environment() {
     venv=$PWD/build-torch
     [ ! -f "$venv/complete" ] || return 0
     python3 -m venv "$venv" &&
-        "$venv/bin/pip" install -q "torch==$course_torch" jax ml_dtypes numpy pytest >&2 &&
+        "$venv/bin/pip" install -q "torch==$course_torch" transformers jax ml_dtypes numpy pytest >&2 &&
         "$venv/bin/pip" install -q --no-deps --target "$venv/axe" "axe-playwright-python==$course_axe" >&2 &&
         touch "$venv/complete"
 }
@@ -140,7 +140,7 @@ test_course() {
     }
     pages="reports/tests/test_explore.py reports/tests/test_page.py"
     course_tests 'lessons, with PyTorch' "$venv/bin/python3" reports/tests/test_course.py
-    PYTHONPATH=$PWD/build/python:$PWD/python course_tests 'package, with PyTorch and JAX' "$venv/bin/python3" python/tests
+    PYTHONPATH=$PWD/build/python:$PWD/python course_tests 'package, with PyTorch, transformers and JAX' "$venv/bin/python3" python/tests
     python_with jinja2 rich matplotlib pytest jsonschema
     # shellcheck disable=SC2086  # a list of files
     PYTHONPATH=$venv/axe course_tests 'pages, with axe' "$python" -k axe $pages
