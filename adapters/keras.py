@@ -24,10 +24,3 @@ def sinusoids(positions, inv_freq, *, dim, rope_theta, layout):
         raise NotImplementedError("sine and cosine in turn only")
     layer = keras_hub.layers.SinePositionEncoding(max_wavelength=rope_theta)
     return layer(torch.zeros(1, len(positions), dim), positions=positions.float())[0].detach()
-
-
-@implements("alibi", "AlibiBias")
-def alibi(slopes, *, queries, keys, query_offset, causal, alibi_bias_max):
-    if causal or queries != 1 or query_offset != keys - 1 or slopes.ndim != 1:
-        raise NotImplementedError("one query at the end, and no mask")
-    return keras_hub.layers.AlibiBias(int(alibi_bias_max))(torch.zeros(1, len(slopes), 1, keys)).detach()

@@ -1,5 +1,4 @@
 """torchtune: its rotary modules, whose tables are read by rotating unit vectors."""
-from torchtune.models.llama3_1 import Llama3ScaledRoPE
 from torchtune.modules import RotaryPositionalEmbeddings
 
 from posenc.scoreboard import implements, require_base, table_by_rotation
@@ -19,13 +18,3 @@ def rope(positions, inv_freq, *, rotary_dim, rope_theta):
     if positions.is_floating_point():
         raise NotImplementedError("integers only")
     return rotate(RotaryPositionalEmbeddings(rotary_dim, LARGEST, rope_theta), positions, rotary_dim)
-
-
-@implements("rope_table", "Llama3ScaledRoPE", max_position=LARGEST)
-def llama3(positions, inv_freq, *, rotary_dim, rope_theta, scaling, factor, low_freq_factor, high_freq_factor,
-           original_max_position_embeddings):
-    if scaling != "llama3" or positions.is_floating_point():
-        raise NotImplementedError("the scaling of Llama 3.1 and integers only")
-    module = Llama3ScaledRoPE(rotary_dim, LARGEST, rope_theta, scale_factor=factor, low_freq_factor=low_freq_factor,
-                              high_freq_factor=high_freq_factor, old_context_len=original_max_position_embeddings)
-    return rotate(module, positions, rotary_dim)

@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TABLE: Dict[str, Any] = {
     "adapter": "a", "kernel": "rope_table", "title": "table()", "ok": True, "modes": ["hf_f32"], "mistake": None,
     "reason": "", "worst": [], "above": {"0.001": 16000, "0.01": None, "0.1": None},
-    "decades": [{"digits": 1, "error": 3e-7}, {"digits": 5, "error": 0.0068}],
+    "decades": [{"digits": 1, "position": 9, "error": 3e-7}, {"digits": 5, "position": 99000, "error": 0.0068}],
 }  # fmt: skip
 ROTATION: Dict[str, Any] = {
     "adapter": "b", "kernel": "rope_half", "title": "rotate()", "ok": True, "modes": [], "mistake": None, "reason": "",
@@ -45,6 +45,13 @@ def test_table_has_an_error_for_each_decade_and_the_first_position() -> None:
     cells = row_of("table()")
     assert cells[:4] == ["a", "table()", "hf_f32", "3e-7"]
     assert cells[7] == "7e-3" and cells[10:] == ["16 000", "–", "–"]
+
+
+def test_table_with_errors_of_f32_angles_is_not_called_wrong() -> None:
+    row = {**TABLE, "ok": False, "reason": "got 1 want 2"}
+    assert scoreboard.verdict_of(row) == "f32 angles, in no mode to the bit"
+    row = {**row, "decades": [{"digits": 1, "position": 9, "error": 1e-4}]}
+    assert scoreboard.verdict_of(row) == "differs: got 1 want 2"
 
 
 def test_rotation_has_times_and_a_wrong_one_has_none() -> None:

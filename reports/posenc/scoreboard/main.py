@@ -79,12 +79,20 @@ class Group(NamedTuple):
         return {name for row in self.rows for name in row}
 
 
+def has_f32_angles(row: Dict[str, Any]) -> bool:
+    """Returns whether the errors of a table are those of f32 angles: up to a few roundings of the position."""
+    decades = row.get("decades", [])
+    return bool(decades) and all(one["error"] <= 2.0**-21 * max(one["position"], 1) for one in decades)
+
+
 def verdict_of(row: Dict[str, Any]) -> str:
     """Returns the verdict on a row, with its numerics mode or what is wrong."""
     if "error" in row:
         return f"not measured: {row['error']}"
     if row["ok"]:
         return ", ".join(row["modes"]) or "conforms"
+    if has_f32_angles(row):
+        return "f32 angles, in no mode to the bit"
     return f"differs: {row['mistake'] or row['reason']}"
 
 
@@ -161,7 +169,8 @@ def groups_of(records: List[Dict[str, Any]]) -> List[Group]:
 
 NOTES = (
     "A verdict is that of posenc.check(): golden vectors, accuracy, properties and random problems. A numerics mode, "
-    "such as hf_f32, says which arithmetic of the angles a table matches. A library is asked for what it offers.",
+    "such as hf_f32, says which arithmetic of the angles a table matches. A library is asked for what it offers. A "
+    "table with f32 angles may match no mode to the bit, as powers in PyTorch and JAX are not correctly rounded.",
     "Below 10^n: the largest absolute error of a cosine or sine at positions with n digits, against exact arithmetic, "
     "with 128 channels and a base of 10 000. Positions below 131 072 were all compared, and samples beyond. The error "
     "of an f32 angle grows with the position. A table can therefore match its mode and still be far from exact values.",
@@ -183,7 +192,7 @@ def render(records: List[Dict[str, Any]], suffix: str) -> bytes:
     env.loader = jinja2.FileSystemLoader(HERE / "templates")
     css = (HERE.parents[0] / "report" / "templates" / "page.css").read_text("utf-8") if suffix == ".html" else ""
     text = env.get_template(f"scoreboard{suffix}.j2").render(
-        machine=records[0], groups=groups_of(records), notes=NOTES, css=Markup(css),
+        machine=records[0], groups=groups_of(records), notes=NOTES, css=Markup(css), f32=has_f32_angles,
         versions={record["adapter"]: record["versions"] for record in records if "versions" in record},
         skipped=[record for record in records if "skipped" in record],
     )  # fmt: skip

@@ -9,6 +9,7 @@ import gc
 import importlib
 import importlib.metadata
 import importlib.util
+import itertools
 import json
 import math
 import sys
@@ -30,6 +31,7 @@ from . import ROWS, Row
 
 posenc: Any = importlib.import_module("posenc")  # with the kernels, which the tree of the reports lacks
 Array = npt.NDArray[Any]
+Choices = Dict[str, str]  # layout and freq_spacing of sinusoids
 Table = Callable[[Array], Array]  # positions [n] to [n, columns]
 LIMITS = (1e-3, 1e-2, 1e-1)
 DENSE, FARTHEST = 1 << 17, 10**7  # all positions below the first are compared, and 64 of each part up to the second
@@ -97,13 +99,13 @@ def _as_numpy(value: Any) -> Array:
     return np.frombuffer(tensor.data, np.float32).reshape(tensor.shape)
 
 
-def _table_of(call: Callable[..., Any], row: Row, frequencies: Any, modes: List[str]) -> Table:
+def _table_of(call: Callable[..., Any], row: Row, frequencies: Any, modes: List[str], choices: Choices) -> Table:
     """Returns cosines and sines side by side, or sinusoids, as a function of positions."""
     element = np.float64 if "exact" in modes else np.float32
     function, convert = Call(call, row.kernel), converter(row.framework, None)
     parameters = {"rotary_dim": frequencies.dim, "dim": frequencies.dim, "rope_theta": ROPE_THETA, "scaling": "none",
-                  "factor": 1.0, "attention_factor": 1.0, "freq_spacing": "exponent", "scale": 1.0, "dtype": "f32",
-                  "numerics": "hf_f32", "layout": "interleaved"}  # fmt: skip
+                  "factor": 1.0, "attention_factor": 1.0, "scale": 1.0, "dtype": "f32",
+                  "numerics": "hf_f32", **dict(choices)}  # fmt: skip
 
     def table(positions: Array) -> Array:
         inputs = {"positions": positions, "inv_freq": np.asarray(frequencies.inv_freq, element)}
@@ -118,10 +120,10 @@ def _tensor(array: Array) -> Tensor:
     return Tensor({"float32": "F32", "float64": "F64", "int64": "I64"}[array.dtype.name], array.shape, array.tobytes())
 
 
-def _exact_table(frequencies: Any, kernel: str) -> Table:
+def _exact_table(frequencies: Any, kernel: str, choices: Choices) -> Table:
     def table(positions: Array) -> Array:
         if kernel == "sinusoidal":
-            return np.asarray(posenc.sinusoidal(frequencies, positions))
+            return np.asarray(posenc.sinusoidal(frequencies, positions, layout=choices["layout"]))
         return np.concatenate(posenc.rope_table(frequencies, positions), 1)
 
     return table
@@ -191,17 +193,25 @@ def time_rotation(row: Row) -> Dict[str, Dict[str, float]]:
 def _add_table(
     record: Dict[str, Any], row: Row, call: Callable[..., Any], frequencies: Any, most: int, modes: List[str]
 ) -> None:
-    table, exact = _table_of(call, row, frequencies, modes), _exact_table(frequencies, row.kernel)
-    with contextlib.suppress(NotImplementedError):  # a library may offer other frequencies alone
-        record.update(errors_by_position(table, exact, min(most, FARTHEST)))
+    for layout, spacing in itertools.product(("interleaved", "sin_cos", "cos_sin"), ("exponent", "endpoint")):
+        if row.kernel == "sinusoidal":
+            frequencies = posenc.Frequencies(dim=DIM, rope_theta=ROPE_THETA, spacing=spacing)
+        choices = {"layout": layout, "freq_spacing": spacing}
+        table, exact = (_table_of(call, row, frequencies, modes, choices),
+                        _exact_table(frequencies, row.kernel, choices))  # fmt: skip
+        with contextlib.suppress(NotImplementedError):  # a library may offer one of them
+            record.update(errors_by_position(table, exact, min(most, FARTHEST)))
+            return
 
 
 def _check_module(record: Dict[str, Any], row: Row) -> Any:
     module, config = row.fn()
     rope = posenc.Rope.from_config(config, row.layer_type)
     result = posenc.check_module(module, config, layer_type=row.layer_type)
-    call = RotaryModule(module, row.layer_type or "")
-    _add_table(record, row, call, rope.freqs, config.max_position_embeddings, [])
+    parameters = getattr(config, "rope_parameters", None) or {}
+    if parameters.get("rope_type") not in ("dynamic", "longrope"):  # whose frequencies depend on the length
+        call = RotaryModule(module, row.layer_type or "")
+        _add_table(record, row, call, rope.freqs, config.max_position_embeddings, [])
     return result
 
 
