@@ -22,20 +22,19 @@ tests=0 status=0
 
 pass() { # NAME
     tests=$((tests + 1))
-    echo "ok $tests - $1"
+    printf 'ok %d - %s\n' "$tests" "$1" # echo takes \1 in a command for a character
 }
 
 fail() { # NAME REASON: prints what the last run printed, as comments
     tests=$((tests + 1))
-    echo "not ok $tests - $1"
-    echo "# $2"
+    printf 'not ok %d - %s\n# %s\n' "$tests" "$1" "$2"
     [ ! -f "$scratch/stderr" ] || sed 's/^/# stderr: /; 20q' "$scratch/stderr"
     [ ! -f "$scratch/stdout" ] || sed 's/^/# stdout: /; 20q' "$scratch/stdout"
 }
 
 skip() { # NAME REASON
     tests=$((tests + 1))
-    echo "ok $tests - $1 # SKIP $2"
+    printf 'ok %d - %s # SKIP %s\n' "$tests" "$1" "$2"
 }
 
 # Passes if the command before it succeeded. No argument may run a command, since bash would judge that one.
