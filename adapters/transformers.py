@@ -62,16 +62,6 @@ def whisper(positions, inv_freq, *, dim, rope_theta, layout, freq_spacing):
     return code_of("whisper").sinusoids(int(positions.max()) + 1, dim, rope_theta)[positions]
 
 
-@implements("alibi", "build_alibi_tensor() of BLOOM, f32")
-def bloom(slopes, *, queries, keys, query_offset, causal):
-    own = code_of("bloom").build_alibi_tensor(torch.ones(1, keys, dtype=torch.int64), slopes.shape[-1], torch.float32)
-    if causal or queries != 1 or query_offset != keys - 1 or slopes.ndim != 1:
-        raise NotImplementedError("one query at the end, and no mask")
-    # BLOOM adds slope x key, which differs from ALiBi by a constant that softmax removes.
-    bias = own.reshape(-1, 1, keys)
-    return (bias - bias[..., -1:])[None]
-
-
 @implements("t5_bias", "compute_bias() of T5")
 def t5(table, *, queries, keys, query_offset, num_buckets, max_distance, bidirectional):
     config = AutoConfig.for_model("t5", relative_attention_num_buckets=num_buckets, num_heads=table.shape[1],
