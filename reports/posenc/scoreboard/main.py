@@ -196,7 +196,7 @@ def render(records: List[Dict[str, Any]], suffix: str) -> bytes:
         versions={record["adapter"]: record["versions"] for record in records if "versions" in record},
         skipped=[record for record in records if "skipped" in record],
     )  # fmt: skip
-    return text.encode()
+    return (text.rstrip() + "\n").encode()
 
 
 def main(words: List[str]) -> int:
