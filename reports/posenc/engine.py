@@ -77,7 +77,10 @@ class Engine:
         of_wheel = shutil.which("posenc", path=str(Path(__file__).parent / "program"))
         found = os.environ.get("POSENC_PROGRAM") or of_wheel or shutil.which("posenc")
         if not found:
-            raise CommandError("the program posenc is not on PATH. Install it, or set POSENC_PROGRAM=PATH.")
+            raise CommandError(
+                "the program posenc is not on PATH. Install it, or set POSENC_PROGRAM=PATH. "
+                "A package of pip has it if jansson and pkg-config were there: libjansson-dev, pkg-config."
+            )
         self.program = Path(found)
 
     def run(self, *arguments: str) -> str:
