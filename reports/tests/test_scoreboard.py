@@ -91,6 +91,15 @@ def test_bad_output_is_rejected_before_a_run(tmp_path: Path) -> None:
         scoreboard.main(["no.py", "-o", str(tmp_path / "x.md")])
 
 
+@pytest.mark.parametrize("text", ["", "not json", "[1]", '{"t": "header"}', '{"scoreboard": ""}\n{"kernel": "alibi"}'])
+def test_file_that_is_no_run_is_rejected(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "run.jsonl"
+    path.write_text(text)
+    with pytest.raises(CommandError, match="no run of posenc scoreboard"):
+        scoreboard.main(["--from", str(path), "-o", str(tmp_path / "page.md")])
+    assert not (tmp_path / "page.md").exists()
+
+
 def test_adapter_that_fails_keeps_the_rows_before_it(tmp_path: Path) -> None:
     """A library that is missing, and one that ends the process."""
     adapter = tmp_path / "missing.py"

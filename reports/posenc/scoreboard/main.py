@@ -14,7 +14,7 @@ import jinja2
 from markupsafe import Markup
 
 from .. import units
-from ..command import CommandError, Parser, check_output, file_path, read_text, write_file
+from ..command import CommandError, Parser, check_output, file_path, positive, read_text, write_file
 from ..report.page import environment
 
 HERE = Path(__file__).parent
@@ -103,7 +103,7 @@ def _parser() -> Parser:
     add("-o", "--output", metavar="PATH", type=file_path, action="append", default=[],
         help="write .html, .md or .jsonl (default: scoreboard.html)")  # fmt: skip
     add("--from", dest="source", metavar="JSONL", help="make the page of an earlier run")
-    add("--limit", metavar="SECONDS", type=float, default=1800.0, help="time for an adapter (default: 1800)")
+    add("--limit", metavar="SECONDS", type=positive(1e6), default=1800.0, help="time for an adapter (default: 1800)")
     add("--force", action="store_true", help="overwrite any file at PATH")
     return parser
 
@@ -116,6 +116,18 @@ def _adapters(files: List[Path]) -> List[Path]:
         if not path.is_file():
             raise CommandError(f"the adapter does not exist (got '{path}').")
     return found
+
+
+def _read_run(path: str) -> List[Dict[str, Any]]:
+    """Returns the records of an earlier run. Raises CommandError if the file has none."""
+    try:
+        records = [json.loads(line) for line in read_text(path, "records").splitlines()]
+        records[0]["scoreboard"]
+        render(records, ".md")
+    except (ValueError, TypeError, LookupError, AttributeError):
+        problem = "the file has no run of posenc scoreboard, as -o FILE.jsonl writes it"
+        raise CommandError(f"{problem} (got '{path}').") from None
+    return records
 
 
 def packages_of(path: Path) -> List[str]:
@@ -208,7 +220,7 @@ def main(words: List[str]) -> int:
             raise CommandError(f"the output has an unknown suffix (got '{path}'). Expected .html, .md or .jsonl.")
         check_output(path, MARKER, force=args.force)
     if args.source:
-        records = [json.loads(line) for line in read_text(args.source, "records").splitlines()]
+        records = _read_run(args.source)
     else:
         paths = _adapters(args.files)
         records = [{"scoreboard": "posenc scoreboard", **machine()}]
