@@ -277,7 +277,9 @@ static int add_items(struct cli *cli, struct option_values *list, const char *fl
         if (comma)
             *comma = '\0';
         if (*copy == '\0' || list->n == LIST_MAX)
-            return cli_reject(cli, flag, text, "expected names separated by commas, at most %d",
+            return cli_reject(cli, flag, text,
+                              split ? "expected names separated by commas, at most %d"
+                                    : "expected a value that is not empty, at most %d times",
                               LIST_MAX);
         list->item[list->n++] = copy;
         copy = comma ? comma + 1 : NULL;
