@@ -1,74 +1,19 @@
-/* The backend whose kernels have a fault, and functions that faults share; see faulty.h. */
+/* The backend whose kernels have a fault; see faulty.h. */
 #include "faulty.h"
 
 #include "conformance/problem/signature.h"
-#include "conformance/problem/storage.h"
 
-#include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Faults ---- */
-
-bool every_kernel(enum posenc_kernel kernel) { return kernel < POSENC_KERNEL_COUNT; }
-bool token_kernel(enum posenc_kernel kernel) { return !kernel_on_scores(kernel); }
-
-const struct fault *fault_at(int i)
-{
-    const struct fault *const tables[] = { memory_faults, result_faults, side_effect_faults };
-    for (size_t table = 0; table < sizeof tables / sizeof *tables; table++)
-        for (const struct fault *fault = tables[table]; fault->name; fault++)
-            if (i-- == 0)
-                return fault;
-    return NULL;
-}
-
 const struct fault *fault_find(const char *name)
 {
-    const struct fault *fault;
-    for (int i = 0; (fault = fault_at(i)); i++)
+    for (const struct fault *fault = faults; fault->name; fault++)
         if (strcmp(fault->name, name) == 0)
             return fault;
     return NULL;
 }
-
-/* ---- Tensors ---- */
-
-int64_t tensor_width(const struct posenc_tensor *t) { return t->shape[t->rank - 1]; }
-
-int64_t tensor_row_count(const struct posenc_tensor *t)
-{
-    return tensor_width(t) ? storage_rows(t) : 0;
-}
-
-char *tensor_at(const struct posenc_tensor *t, int64_t r, int64_t column)
-{
-    return (char *)storage_row(t, r) + column * (int64_t)storage_size(t->dtype);
-}
-
-float tensor_get(const struct posenc_tensor *t, int64_t r, int64_t column)
-{
-    return storage_get(t->dtype, storage_row(t, r), column);
-}
-
-void tensor_put(const struct posenc_tensor *t, int64_t r, int64_t column, float value)
-{
-    storage_put(t->dtype, storage_row(t, r), column, value);
-}
-
-void tensor_flip_bit(const struct posenc_tensor *t, int64_t r, int64_t column)
-{
-    const float value = tensor_get(t, r, column);
-    if (!isfinite(value) || value == 0.0f)
-        tensor_put(t, r, column, 1.0f);
-    else if (t->dtype == POSENC_DTYPE_F32)
-        tensor_put(t, r, column, bits_to_float(float_to_bits(value) ^ 1u));
-    else
-        *(uint16_t *)tensor_at(t, r, column) ^= 1;
-}
-
-/* ---- Calls ---- */
 
 static const struct fault *current_fault;
 static const struct posenc_backend *current_base;
@@ -91,38 +36,23 @@ void run_kernel(struct kernel_call *c)
     }
 }
 
-/* Returns the data of the first input tensor. Without one, returns x, or the positions of a call without x. */
-static const void *find_input(const struct signature *s, const union arguments *args)
-{
-    const void *fallback = NULL;
-    for (EACH_TENSOR(row, s)) {
-        const void *data = arguments_data(args, row);
-        if (row->role == ROLE_INPUT && row->form != FORM_POSITIONS && data)
-            return data;
-        if (row->role == ROLE_X || (row->form == FORM_POSITIONS && !fallback))
-            fallback = data;
-    }
-    return fallback;
-}
-
+/* Finds tensors among the arguments. The input is the first tensor that is neither x nor positions; without one, x or
+ * the positions. */
 static void find_arguments(struct kernel_call *c)
 {
-    const struct signature *s = signature_of(c->kernel);
-    const size_t x_scale = signature_argument(s, MEMBER(x_scale));
-    c->input = find_input(s, &c->args);
-    for (EACH_TENSOR(row, s)) {
+    bool has_own_input = false;
+    for (EACH_TENSOR(row, signature_of(c->kernel))) {
         void *at = arguments_get(&c->args, row);
+        const void *data = arguments_data(&c->args, row);
+        const bool is_own_input = row->role == ROLE_INPUT && row->form != FORM_POSITIONS;
         if (row->role == ROLE_X)
             c->x = at;
-        else if (row->role == ROLE_OUTPUT && c->out)
-            c->second_out = at;
-        else if (row->role == ROLE_OUTPUT)
-            c->out = at;
-        else if (row->form == FORM_POSITIONS)
-            c->positions = at;
+        if (row->role == ROLE_OUTPUT)
+            c->out = c->out ? c->out : at;
+        else if (data && !has_own_input && (is_own_input || !c->input))
+            c->input = data;
+        has_own_input = has_own_input || (is_own_input && data);
     }
-    if (x_scale)
-        memcpy(&c->x_scale, (const char *)&c->args + x_scale, sizeof c->x_scale);
 }
 
 /* Runs a kernel of the faulty backend. */

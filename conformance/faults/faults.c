@@ -1,14 +1,55 @@
-/* Faults of memory: accesses outside of tensors, unwritten elements, and wrong offsets; see faulty.h. */
+/* Faults of memory and side effects: accesses outside of tensors, unwritten elements, wrong offsets, allocations, writes to
+ * static memory or errno, and buffers shared by threads; see faulty.h. */
+#define _GNU_SOURCE
 #include "faulty.h"
 
 #include "conformance/problem/signature.h"
 #include "conformance/problem/storage.h"
 
+#include <errno.h>
 #include <fenv.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+
+/* ---- Elements, by row in the order of storage_row() and by column, which may lie outside of the row ---- */
+
+static int64_t tensor_width(const struct posenc_tensor *t) { return t->shape[t->rank - 1]; }
+
+static int64_t tensor_row_count(const struct posenc_tensor *t)
+{
+    return tensor_width(t) ? storage_rows(t) : 0;
+}
+
+static char *tensor_at(const struct posenc_tensor *t, int64_t r, int64_t column)
+{
+    return (char *)storage_row(t, r) + column * (int64_t)storage_size(t->dtype);
+}
+
+static float tensor_get(const struct posenc_tensor *t, int64_t r, int64_t column)
+{
+    return storage_get(t->dtype, storage_row(t, r), column);
+}
+
+static void tensor_put(const struct posenc_tensor *t, int64_t r, int64_t column, float value)
+{
+    storage_put(t->dtype, storage_row(t, r), column, value);
+}
+
+/* Flips the last bit of a value. A zero, an infinity or NaN becomes 1. */
+static void tensor_flip_bit(const struct posenc_tensor *t, int64_t r, int64_t column)
+{
+    const float value = tensor_get(t, r, column);
+    if (!isfinite(value) || value == 0.0f)
+        tensor_put(t, r, column, 1.0f);
+    else if (t->dtype == POSENC_DTYPE_F32)
+        tensor_put(t, r, column, bits_to_float(float_to_bits(value) ^ 1u));
+    else
+        *(uint16_t *)tensor_at(t, r, column) ^= 1;
+}
 
 /* Marks functions that access memory outside of tensors on purpose. AddressSanitizer would end the program there,
  * before the suites detect the access by guard pages and patterns. */
@@ -95,33 +136,13 @@ static void misplace_tail(struct kernel_call *c)
     }
 }
 
-/* Changes a result by a value of the lane to the right, or of the row below. */
-static void leak_lane(struct kernel_call *c)
+/* Flips the last bit of a value in the last row. */
+static void differ_in_last_row(struct kernel_call *c)
 {
-    const struct posenc_tensor *out = c->out;
-    const int64_t rows = tensor_row_count(out), width = tensor_width(out);
+    const int64_t rows = tensor_row_count(c->out);
     run_kernel(c);
-    for (int64_t r = 0; r < rows; r++)
-        for (int64_t k = 0; k < width; k++) {
-            const float next = k + 1 < width ? tensor_get(out, r, k + 1) : 0.0f,
-                        below = r + 1 < rows ? tensor_get(out, r + 1, k) : 0.0f;
-            if (!(fabsf(next) < 100.0f) || !(fabsf(below) < 100.0f) || next < 0.0f)
-                tensor_flip_bit(out, r, k);
-        }
-}
-
-/* Changes some scores by the lane to the right: those of keys 1, 6, 11, ... in even heads, which one round of the case
- * compares. */
-static void leak_lane_of_few(struct kernel_call *c)
-{
-    const struct posenc_tensor *out = c->out;
-    const int64_t width = tensor_width(out);
-    run_kernel(c);
-    for (int64_t r = 0; r < tensor_row_count(out); r++)
-        for (int64_t k = 1; k + 1 < width; k += 5)
-            if (r / out->shape[2] % out->shape[1] % 2 == 0 &&
-                !(fabsf(tensor_get(out, r, k + 1)) < 100.0f))
-                tensor_flip_bit(out, r, k);
+    if (rows)
+        tensor_flip_bit(c->out, rows - 1, tensor_width(c->out) > 1);
 }
 
 /* ---- Offsets ---- */
@@ -182,16 +203,104 @@ static void leave_rounding_mode(struct kernel_call *c)
     fesetround(FE_TOWARDZERO);
 }
 
+enum { SCRATCH_BYTES = 1 << 16, BLOCK_BYTES = 64 };
+
+/* ---- Allocations and errno ---- */
+
+static void allocate(struct kernel_call *c)
+{
+    run_kernel(c);
+    void *volatile block = malloc(BLOCK_BYTES);
+    free(block);
+}
+
+static void leak(struct kernel_call *c)
+{
+    run_kernel(c);
+    void *volatile block = malloc(BLOCK_BYTES);
+    (void)block;
+}
+
+static void map_memory(struct kernel_call *c)
+{
+    run_kernel(c);
+    void *block =
+        mmap(NULL, BLOCK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (block != MAP_FAILED)
+        munmap(block, BLOCK_BYTES);
+}
+
+static void set_errno(struct kernel_call *c)
+{
+    run_kernel(c);
+    errno = ERANGE;
+}
+
+static void count_calls(struct kernel_call *c)
+{
+    static volatile unsigned calls;
+    run_kernel(c);
+    calls = calls + 1;
+}
+
+/* ---- Buffers that all calls share ---- */
+
+static void copy_tensor(const struct posenc_tensor *from, const struct posenc_tensor *to)
+{
+    for (int64_t r = 0; r < storage_rows(from); r++)
+        memcpy(storage_row(to, r), storage_row(from, r),
+               (size_t)tensor_width(from) * storage_size(from->dtype));
+}
+
+/* Computes the output in the buffer and copies it. An output that is empty or too large is computed in place. */
+static void run_in_buffer(struct kernel_call *c, void *buffer)
+{
+    struct posenc_tensor *out = c->out;
+    const struct posenc_tensor real = *out;
+    const int64_t bytes =
+        storage_rows(out) * tensor_width(out) * (int64_t)storage_size(out->dtype);
+    int64_t stride = 1;
+    if (bytes > SCRATCH_BYTES || bytes == 0) {
+        run_kernel(c);
+        return;
+    }
+    for (int d = out->rank; d-- > 0; stride *= out->shape[d])
+        out->stride[d] = stride;
+    out->data = buffer;
+    if (c->kernel == POSENC_KERNEL_LEARNED_GRAD) /* which may add to the old contents */
+        copy_tensor(&real, out);
+    run_kernel(c);
+    copy_tensor(out, &real);
+    *out = real;
+}
+
+static void use_static_scratch(struct kernel_call *c)
+{
+    static char scratch[SCRATCH_BYTES];
+    run_in_buffer(c, scratch);
+}
+
+/* Uses a buffer on the heap, as a library might. The case "together" does not watch the static variables here. */
+static void use_shared_buffer(struct kernel_call *c)
+{
+    static void *buffer;
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&lock);
+    if (!buffer)
+        buffer = malloc(SCRATCH_BYTES);
+    void *const shared = buffer;
+    pthread_mutex_unlock(&lock);
+    if (!shared)
+        exit(2);
+    run_in_buffer(c, shared);
+}
+
 /* ---- The table ---- */
 
+static bool every_kernel(enum posenc_kernel kernel) { return kernel < POSENC_KERNEL_COUNT; }
 static bool encodes_x(enum posenc_kernel kernel)
 {
     return kernel_takes_x(kernel) && kernel != POSENC_KERNEL_LEARNED_GRAD;
-}
-
-static bool adds_to_scores(enum posenc_kernel kernel)
-{
-    return kernel_on_scores(kernel) && kernel_takes_x(kernel);
 }
 
 /* Returns true if the kernel has input tensors besides x. */
@@ -205,7 +314,7 @@ static bool has_tables(enum posenc_kernel kernel)
 
 #define BF16 POSENC_DTYPE_BF16
 #define F32  POSENC_DTYPE_F32
-const struct fault memory_faults[] = {
+const struct fault faults[] = {
     { "over-write", "memory", "canaries", BF16, every_kernel, over_write },
     { "over-write-before", "memory", "guard-start", BF16, every_kernel, over_write_before },
     { "over-read", "memory", "guard-end", BF16, every_kernel, over_read },
@@ -213,9 +322,7 @@ const struct fault memory_faults[] = {
     { "writes-input", "memory", "read-only-inputs", BF16, every_kernel, write_input },
     { "skips-tail", "memory", "written", BF16, every_kernel, skip_tail },
     { "misplaces-tail", "memory", "lengths", BF16, every_kernel, misplace_tail },
-    { "leaks-lane", "memory", "lane-independence", F32, every_kernel, leak_lane },
-    { "leaks-lane-of-few", "memory", "lane-independence", F32, adds_to_scores,
-      leak_lane_of_few },
+    { "last-row-differs", "properties", "slices", F32, every_kernel, differ_in_last_row },
     { "x-offset-in-32-bits", "memory", "far-strides", BF16, kernel_takes_x, narrow_x_strides },
     { "out-offset-in-32-bits", "memory", "far-strides", BF16, every_kernel,
       narrow_out_strides },
@@ -225,5 +332,13 @@ const struct fault memory_faults[] = {
     { "depends-on-address", "memory", "placement", BF16, every_kernel, depend_on_address },
     { "remembers", "memory", "twice", BF16, every_kernel, remember },
     { "leaves-rounding-mode", "memory", "mxcsr", BF16, every_kernel, leave_rounding_mode },
+    { "allocates", "side-effects", "allocations", F32, every_kernel, allocate },
+    { "maps-memory", "side-effects", "allocations", F32, every_kernel, map_memory },
+    { "leaks", "side-effects", "allocations", F32, every_kernel, leak },
+    { "static-scratch", "side-effects", "static-memory", F32, every_kernel,
+      use_static_scratch },
+    { "static-counter", "side-effects", "static-memory", F32, every_kernel, count_calls },
+    { "sets-errno", "side-effects", "errno", F32, every_kernel, set_errno },
+    { "shared-buffer", "side-effects", "together", F32, every_kernel, use_shared_buffer },
     { .name = NULL },
 };
