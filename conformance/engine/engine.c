@@ -3,7 +3,7 @@
  * kernels gets a result with the reason. A provided kernel that no case runs is a failure.
  */
 #define _POSIX_C_SOURCE 200809L
-#include "suite.h"
+#include "tally.h"
 
 #include "conformance/problem/notation.h"
 

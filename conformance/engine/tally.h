@@ -1,10 +1,47 @@
-/* A tally combines the checks of many calls of a kernel into the result of one case. The first failed check
- * decides. */
+/*
+ * Interface between the engine and suites, each of which checks one implementation and reports results.
+ *
+ * A tally combines the checks of many calls of a kernel into the result of one case. The first failed check decides.
+ */
 #ifndef POSENC_TALLY_H
 #define POSENC_TALLY_H
 
+#include "conformance/oracle/oracle.h"
 #include "conformance/problem/guard.h"
-#include "suite.h"
+#include "conformance/readers/vectors.h"
+#include "engine.h"
+
+/* ---- Suites ---- */
+
+struct suite_run {
+    const struct conf_options *options;
+    const struct implementation *implementation;
+    const struct posenc_backend *backend; /* of `implementation` */
+    conf_sink *sink;
+    void *user;
+    size_t failed;             /* number of failures and crashes in all kernels */
+    enum posenc_kernel kernel; /* the current kernel */
+    size_t n_entered;          /* results of the current kernel that ran it */
+    size_t n_elsewhere;        /* checks of the current kernel that another process runs */
+};
+
+/* Returns true if the options select a case and the backend supports its type. */
+bool suite_selected(struct suite_run *run, const char *id);
+/* Counts and forwards a result, after setting its backend. */
+void suite_report(struct suite_run *run, struct conf_result *result);
+
+/* A suite, or a part of one. It runs for each selected kernel that the backend provides. */
+struct suite {
+    const char *name;
+    void (*run)(struct suite_run *run, enum posenc_kernel kernel);
+    enum program_mode programs; /* the last mode in which it judges programs */
+};
+/* Runs n suites; returns the number of failed or crashed results. */
+size_t engine_run(const struct suite *suites, size_t n,
+                  const struct implementation *implementation,
+                  const struct conf_options *options, conf_sink *sink, void *user);
+
+/* ---- Tallies ---- */
 
 enum { TALLY_LINE = 8192 };
 struct tally {

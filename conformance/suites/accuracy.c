@@ -8,6 +8,8 @@
  *   random-<variant>  other kernels on the random data of each variant; tables in the variants that no scan covers:
  *                     16 bits, xPos, several axes
  *   all-p2e20         with options->exhaustive, every position from 0 to 2^20 - 1
+ *   model<i>-...      each problem of options->problem (--model) at its real size
+ *   presets           every distinct call of all presets in f32; with options->exhaustive in 16 bits, too
  *
  * The family "native" promises more: in a scan at least 99.99 % of its values are correctly rounded.
  */
@@ -15,6 +17,8 @@
 #include "conformance/engine/judge.h"
 #include "conformance/problem/cases.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -325,4 +329,99 @@ void suite_accuracy(struct suite_run *run, enum posenc_kernel kernel)
     }
     if (is_table_kernel(kernel) && run->options->exhaustive)
         check_exhaustively(run, kernel);
+}
+
+/* ---- Problems of the options ---- */
+
+/* Compares a problem with the oracle, as the case of this name. */
+static void check_accuracy(struct suite_run *run, const struct problem *p, const char *name)
+{
+    struct tally t;
+    struct comparison c;
+    if (!tally_begin_problem(&t, run, p, "accuracy", "%s", name))
+        return;
+    compare_begin(&c, &t);
+    compare_problem(&c, p, RANGE_FARTHEST);
+    compare_end(&c);
+    tally_end(&t);
+}
+
+void suite_problem(struct suite_run *run, enum posenc_kernel kernel)
+{
+    const struct problem *p = run->options->only;
+    if (!p || p->kernel != kernel)
+        return;
+    if (!run->options->program)
+        side_effects_sweep(run,
+                           p); /* first, as a kernel's first call may write static memory */
+    check_accuracy(run, p, "problem");
+    if (!run->options->program)
+        memory_sweep(run, p);
+}
+
+/* Writes the name of problem number i of options->problem. */
+static void print_name(const struct problem *p, size_t i, char name[64])
+{
+    if (kernel_on_scores(p->kernel))
+        snprintf(name, 64, "model%zu-q%" PRId64 "-k%" PRId64 "-d%" PRId64, i, p->queries,
+                 p->keys, p->heads);
+    else
+        snprintf(name, 64, "model%zu-b%" PRId64 "-t%" PRId64 "-d%" PRId64, i, p->batch,
+                 p->tokens, kernel_has_freqs(p->kernel) ? p->freqs.dim : p->dim);
+}
+
+void suite_model_id(const struct problem *p, size_t i, char id[96])
+{
+    char name[64];
+    print_name(p, i, name);
+    snprintf(id, 96, "%s/%s/%s/%s", posenc_kernel_name(p->kernel), dtype_names[p->dtype],
+             problem_numerics_name(p), name);
+}
+
+static void check_model_call(struct suite_run *run, const struct problem *p, size_t i)
+{
+    char name[64];
+    print_name(p, i, name);
+    check_accuracy(run, p, name);
+}
+
+/* Checks a call of the presets in a dtype. */
+static void check_preset(struct tally *t, struct problem p, enum posenc_dtype dtype)
+{
+    p.dtype = dtype;
+    t->problem = &p;
+    const struct call *call = tally_run(t, &p, NULL, NULL);
+    if (call)
+        require_within_limits(t, call, t->run->backend);
+    t->problem = NULL;
+    tally_free_calls(t);
+}
+
+static void check_presets(struct suite_run *run, enum posenc_kernel kernel,
+                          enum posenc_dtype dtype)
+{
+    const struct conf_options *options = run->options;
+    const bool runs_dtype = dtype == POSENC_DTYPE_F32 || options->exhaustive;
+    struct tally t;
+    size_t n = 0;
+    for (size_t i = 0; i < options->n_presets; i++)
+        n += options->presets[i].kernel == kernel;
+    if (n == 0 || !tally_begin(&t, run, kernel, dtype, "accuracy", NULL, "presets"))
+        return;
+    for (size_t i = 0; i < options->n_presets && runs_dtype; i++)
+        if (options->presets[i].kernel == kernel)
+            check_preset(&t, options->presets[i], dtype);
+    if (!runs_dtype)
+        tally_skip(&t, "16-bit calls of the presets: run --exhaustive, or --model M --full "
+                       "--dtype f16,bf16");
+    tally_end(&t);
+}
+
+void suite_model(struct suite_run *run, enum posenc_kernel kernel)
+{
+    for (size_t i = 0; i < run->options->n_problems; i++)
+        if (run->options->problem[i].kernel == kernel)
+            check_model_call(run, &run->options->problem[i], i);
+    for (int dtype = POSENC_DTYPE_F32; dtype <= POSENC_DTYPE_BF16; dtype++)
+        check_presets(run, kernel, (enum posenc_dtype)dtype);
 }

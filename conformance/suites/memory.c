@@ -12,10 +12,7 @@
  *   twice                    the same bits in a second call
  *   mxcsr                    rounding mode, flush-to-zero and trap masks do not change, whether they have the default
  *                            or other values; raised exceptions stay raised
- *   broadcast                the same bits for an input of stride 0 and for repeated rows
- *   subnormals                                                            subnormals.c
  *   sizes, far-strides, many-rows, values, gaps                           sizes.c
- *   lane-independence                                                     lanes.c
  */
 #define _POSIX_C_SOURCE 200809L
 #include "suites.h"
@@ -294,41 +291,6 @@ static void sweep_rows(struct sweep *s, enum posenc_kernel kernel)
         }
 }
 
-/* ---- Stride 0 ---- */
-
-static void edit_stride_zero(struct call *call, const void *user)
-{
-    (void)user;
-    call_x(call)->stride[0] = 0;
-}
-
-static void edit_repeat_batch(struct call *call, const void *user)
-{
-    (void)user;
-    struct posenc_tensor *x = call_x(call);
-    int64_t rows = storage_rows(x) / x->shape[0];
-    for (int64_t r = rows; r < rows * x->shape[0]; r++)
-        memcpy(storage_row_f32(x, r), storage_row_f32(x, r % rows),
-               (size_t)x->shape[x->rank - 1] * sizeof(float));
-}
-
-static void check_broadcast(struct suite_run *run, enum posenc_kernel kernel)
-{
-    struct tally t;
-    if (!kernel_takes_x(kernel) ||
-        !tally_begin(&t, run, kernel, POSENC_DTYPE_F32, "memory", NULL, "broadcast"))
-        return;
-    for (int v = 0; v < 2; v++) {
-        struct problem p = problem_of_length(kernel, backend_vector_lanes(run->backend) + 3, v);
-        p.batch = 3;
-        const struct call *zero = tally_run(&t, &p, edit_stride_zero, NULL),
-                          *repeated = tally_run(&t, &p, edit_repeat_batch, NULL);
-        if (zero && repeated)
-            require_same_outputs(&t, zero, repeated, "input of batch stride 0");
-    }
-    tally_end(&t);
-}
-
 /* ---- The suite ---- */
 
 /* Returns false if no case is selected. */
@@ -373,8 +335,5 @@ void suite_memory(struct suite_run *run, enum posenc_kernel kernel)
     for (int dtype = POSENC_DTYPE_F32; guard && dtype <= POSENC_DTYPE_BF16; dtype++)
         sweep_kernel(run, guard, kernel, (enum posenc_dtype)dtype);
     guard_destroy(guard);
-    check_broadcast(run, kernel);
     check_sizes(run, kernel);
-    check_subnormals(run, kernel);
-    check_lanes(run, kernel);
 }

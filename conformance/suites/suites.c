@@ -11,7 +11,6 @@ static const struct suite suites[] = {
     { "side-effects", suite_side_effects, NO_PROGRAM },
     { "vectors", suite_vectors, PROGRAM_ANSWERED },
     { "accuracy", suite_accuracy, PROGRAM_RUNS },
-    { "accuracy", suite_end_to_end, PROGRAM_RUNS },
     { "accuracy", suite_model, PROGRAM_ANSWERED },
     { "digests", suite_digests, NO_PROGRAM },
     { "memory", suite_memory, NO_PROGRAM },

@@ -5,7 +5,7 @@
 #ifndef POSENC_SUITES_H
 #define POSENC_SUITES_H
 
-#include "conformance/engine/suite.h"
+#include "conformance/engine/tally.h"
 #include "conformance/problem/cases.h"
 
 /* Runs the cases of a suite, or of a part of it, for one kernel. */
@@ -15,8 +15,6 @@ typedef void suite_function(struct suite_run *run, enum posenc_kernel kernel);
 suite_function suite_vectors;
 /* Compares tables and random data with the oracle, within error limits. */
 suite_function suite_accuracy;
-/* Rotates by a backend's own tables. */
-suite_function suite_end_to_end;
 /* Checks calls of models: options->problem and options->presets. */
 suite_function suite_model;
 /* Compares SHA-256 of outputs: committed ones, or those of another backend. */
@@ -33,10 +31,8 @@ suite_function suite_problem;
 /* Writes the id of the case for problem number i of options->problem. */
 void suite_model_id(const struct problem *problem, size_t i, char id[96]);
 
-/* Parts of suite_memory. */
-suite_function check_lanes, check_sizes, check_subnormals;
-/* Part of suite_side_effects. */
-suite_function check_kept_state;
+/* Part of suite_memory. */
+suite_function check_sizes;
 
 /* Run the cases of these suites on one problem. */
 void memory_sweep(struct suite_run *run, const struct problem *problem);
