@@ -1,76 +1,21 @@
 /*
- * Properties of every kernel: the value of a row depends on its own position and parameters, not on memory or on the
- * other rows.
+ * Properties of every kernel: the value of a row depends on its own position and parameters, not on memory, on other
+ * rows, or on the number of calls.
  *
  *   in-place                the same bits with the output on top of the input
- *   numbering               the same bits for positions as an offset and as i32, i64 and f32 arrays,
- *                           in any order
- *   batches                 every batch of a call with an offset has the encoding of the first, as
- *                           only the token decides the position
+ *   numbering               the same bits for positions as an offset and as i32, i64 and f32 arrays
+ *   layouts                 the same bits for rows at other distances
  *   add-is-build-then-add   x + encoding equals building the encoding, then one fma per element
- *   layouts                 the bits of dense tensors, in guarded memory: for tensors backwards, far
- *                           apart, or with reversed order of dimensions, each tensor in another way;
- *                           and for two outputs, or x and out, that are woven into each other
+ *   slices                  the same bits from calls of parts: by batch, token or query, head, key and channel
+ *   wide                    parts of rows with more keys or columns than a kernel's tile
+ *   large                   parts of a call that exceeds the caches, for which kernels may take another path
+ *   split                   any number of parts by posenc_split(); an element that is written twice in place would
+ *                           be rotated twice
  */
 #include "properties.h"
 
-#include "conformance/problem/signature.h"
-
 #include <math.h>
-#include <string.h>
-
-/* ---- Numbering ---- */
-
-/* Makes every row of x the first one, so that the output is a function of position alone. */
-static void edit_same_rows(struct call *call, const void *user)
-{
-    (void)user;
-    tensor_repeat_rows(call_x(call), 1);
-}
-
-/* Does the same, but only for problems with an array of positions. */
-static void edit_numbered(struct call *call, const void *user)
-{
-    if (call->problem.positions)
-        edit_same_rows(call, user);
-}
-
-/* Compares each row with the row of its position in a call whose tokens are in order. An output of sums
- * (learned_grad) has a row for each position, and is compared row by row. Row place * heads + head of `order` has
- * the position p->first + place. */
-static void compare_numbering(struct tally *t, const struct call *out, const struct call *order)
-{
-    const struct problem *p = &out->problem;
-    const int64_t heads = kernel_has_output_dim(p->kernel, DIM_HEAD) ? p->heads : 1;
-    for (EACH_ELEMENT(at, out)) {
-        const int64_t token = at.row / heads % p->tokens, batch = at.row / heads / p->tokens;
-        const int64_t place = batch * p->tokens + problem_position(p, 0, token) - p->first;
-        const int64_t row =
-            kernel_has_encoded_rows(p->kernel) ? place * heads + at.row % heads : at.row;
-        element_require(t, &at, call_row(order, at.output, row)[at.column],
-                        "of positions from an offset");
-    }
-}
-
-/* ---- Batches ---- */
-
-static bool encodes_positions(enum posenc_kernel kernel)
-{
-    return kernel_has_positions(kernel) && kernel_has_encoded_rows(kernel);
-}
-
-static void check_batches(struct tally *t, const struct call *out)
-{
-    const int64_t rows = out->outputs[0].rows / out->problem.batch;
-    /* if all tokens had the same encoding, the loop could not fail */
-    require(t,
-            memcmp(call_row(out, 0, 0), call_row(out, 0, rows - 1),
-                   (size_t)out->outputs[0].width * sizeof(float)) != 0,
-            "first and last token have the same encoding");
-    for (EACH_ELEMENT(at, out))
-        element_require(t, &at, call_row(out, at.output, at.row % rows)[at.column],
-                        "of the same token of the first batch");
-}
+#include <stdio.h>
 
 /* ---- Kernels that add ---- */
 
@@ -115,122 +60,102 @@ static void property_add(struct tally *t, const struct problem *p)
     }
 }
 
-/* ---- Layouts ---- */
+/* ---- Slices ---- */
 
-/* Orders of a tensor in memory. The tensors of a call take the first N_ORDERS in turn; GAPLESS_ROWS is for check_woven()
- * alone. */
-enum order { FORWARDS, BACKWARDS, REVERSED_DIMS, GAPLESS_ROWS, N_ORDERS = GAPLESS_ROWS };
-
-/* Sets the strides of all dimensions but the last. Rows have 3 unused elements between them. FORWARDS has 97, and starts
- * 4 bytes later, so that rows are far apart and not aligned. The innermost of these dimensions is the last, or the
- * first with REVERSED_DIMS. GAPLESS_ROWS has gaps only between runs of rows. */
-static void lay_out(const struct problem *p, const struct tensor_spec *row, enum order order,
-                    struct tensor_layout *to)
+static void run_part(struct tally *t, struct call *part)
 {
-    static const int64_t gaps[] = {
-        [FORWARDS] = 97, [BACKWARDS] = 3, [REVERSED_DIMS] = 3, [GAPLESS_ROWS] = 0
-    };
-    const int n = tensor_dims(row) - 1;
-    const int64_t sign = order == BACKWARDS ? -1 : 1;
-    int64_t stride = problem_extent(p, row->dims[n]) + gaps[order];
-    to->n_strides = n;
-    to->offset_bytes = order == FORWARDS ? 4 : 0;
-    for (int k = 0; k < n; k++) {
-        const int d = order == REVERSED_DIMS ? k : n - 1 - k;
-        to->stride[d] = sign * stride;
-        stride *= problem_extent(p, row->dims[d]) + 1;
+    const struct guard_result g = guard_run(part, t->run->backend, NULL);
+    require_clean(t, &g);
+}
+
+/* Cuts a call along one dimension into at least two parts, of different sizes from 1 to `most`. */
+static void check_cut(struct tally *t, struct call *call, enum dim dim, int64_t most,
+                      const struct call *want)
+{
+    const int last = call_dim_from_last(call, dim);
+    const int64_t n = call_extent(call, dim);
+    char what[64];
+    call_reset(call);
+    for (int64_t from = 0, count; from < n; from += count) {
+        count = 1 + (from * 3 + last) % most;
+        if (from == 0 && count >= n)
+            count = n - 1;
+        count = from + count > n ? n - from : count;
+        struct call part = call_cut(call, dim, from, count);
+        run_part(t, &part);
+    }
+    snprintf(what, sizeof what, "cut along dimension %d from the last", last);
+    require_same_outputs(t, call, want, what);
+}
+
+/* Cuts along one dimension after the other, into parts of at most `most`. */
+static void check_slices(struct tally *t, const struct problem *p, int64_t most)
+{
+    const enum dim *cuts = signature_of(p->kernel)->cuts;
+    const struct call *want = tally_run(t, p, NULL, NULL);
+    struct call *call = tally_create_call(t, t->run->implementation, p);
+    for (int i = 0; want && call && i < MOST_CUTS && cuts[i]; i++)
+        if (call_extent(call, cuts[i]) > 1)
+            check_cut(t, call, cuts[i], most, want);
+}
+
+static void property_slices(struct tally *t, const struct problem *p) { check_slices(t, p, 5); }
+
+static void property_large(struct tally *t, const struct problem *p)
+{
+    check_slices(t, p, kernel_has_output_dim(p->kernel, DIM_COLUMN) ? 13 : 1999);
+}
+
+/* ---- Splits ---- */
+
+static void check_split(struct tally *t, const struct problem *p)
+{
+    static const int64_t numbers[] = { 1, 2, 3, 7, 64 };
+    const struct call *want = tally_run(t, p, NULL, NULL);
+    struct call *call = tally_create_call(t, t->run->implementation, p);
+    char what[64];
+    for (size_t i = 0; want && call && i < sizeof numbers / sizeof *numbers; i++) {
+        const int64_t n = numbers[i];
+        call_reset(call);
+        for (int64_t k = n; k-- > 0;) {
+            struct call part = *call;
+            if (!require(t, !posenc_split(p->kernel, &call->args, k, n, &part.args, NULL),
+                         "part %lld of %lld was rejected", (long long)k, (long long)n))
+                return;
+            run_part(t, &part);
+        }
+        snprintf(what, sizeof what, "%lld parts of posenc_split()", (long long)n);
+        require_same_outputs(t, call, want, what);
     }
 }
 
-/* Lays out positions far apart, backwards, or with the batches of each token side by side. */
-static void lay_out_positions(const struct problem *p, enum order order,
-                              struct tensor_layout *to)
+/* Checks posenc_split() on the problem, which it cuts by batches or heads, and on the same problem with one batch and
+ * head, which it cuts by tokens or queries. */
+static void property_split(struct tally *t, const struct problem *p)
 {
-    const int64_t batch = p->batch, tokens = p->tokens;
-    to->n_strides = MOST_STRIDES;
-    const int64_t strides[N_ORDERS][2] = { [FORWARDS] = { 5 * tokens, 5 },
-                                           [BACKWARDS] = { -tokens, -1 },
-                                           [REVERSED_DIMS] = { 1, batch } };
-    to->stride[0] = strides[order][0];
-    to->stride[1] = strides[order][1];
-    to->stride[2] = 5 * batch * tokens;
-}
-
-/* Returns a problem whose tensors have other orders: the first one has order `shift`. */
-static struct problem with_layouts(const struct problem *dense, int shift)
-{
-    struct problem p = *dense;
-    int k = shift;
-    for (EACH_TENSOR(row, signature_of(p.kernel))) {
-        struct tensor_layout *to = &p.layouts[row - signature_of(p.kernel)->tensors];
-        if (row->form == FORM_TENSOR)
-            lay_out(&p, row, (enum order)(k++ % N_ORDERS), to);
-        else if (row->form == FORM_POSITIONS && p.position_kind != POSENC_POSITIONS_OFFSET)
-            lay_out_positions(&p, (enum order)(k++ % N_ORDERS), to);
-    }
-    return p;
-}
-
-/* Runs a problem in guarded memory, flush with its end or its start. */
-static void check_guarded(struct tally *t, const struct problem *p, enum guard_mode mode,
-                          struct guard *guard, const struct call *want)
-{
-    struct call call;
-    if (!tally_run_guarded(t, guard, mode, p, &call, NULL))
-        return;
-    require_same_outputs(t, &call, want, "the same values elsewhere");
-    call_destroy(&call);
-}
-
-/* Weaves two tensors into each other: densely, with gaps between runs of rows, and with gaps everywhere. */
-static void check_woven(struct tally *t, const struct problem *dense, enum woven how,
-                        struct guard *guard, const struct call *want)
-{
-    const struct tensor_spec *first = signature_output(signature_of(dense->kernel), 0);
-    /* the third way takes another shift of orders for each kind of weaving */
-    struct problem ways[] = { *dense, *dense, with_layouts(dense, (int)how) };
-    lay_out(dense, first, GAPLESS_ROWS,
-            &ways[1].layouts[first - signature_of(dense->kernel)->tensors]);
-    for (int i = 0; i < 3; i++) {
-        ways[i].woven = how;
-        check_guarded(t, &ways[i], i % 2 ? GUARD_START : GUARD_END, guard, want);
-    }
-}
-
-/* Returns the last way of weaving two tensors to try. Quick runs weave only two outputs. */
-static int most_woven(const struct tally *t, const struct problem *p)
-{
-    const struct tensor_spec *other = p->in_place ? NULL : kernel_woven_row(p->kernel);
-    const bool all = t->run->options->full || (other && other->role == ROLE_OUTPUT);
-    return other && all ? WOVEN_TENSORS : WOVEN_NONE;
-}
-
-static void property_layouts(struct tally *t, const struct problem *dense)
-{
-    struct guard *guard = guard_create();
-    const struct call *want = tally_run(t, dense, NULL, NULL);
-    if (!guard)
-        tally_skip(t, "this system has no memory that is guarded");
-    for (int shift = 0; guard && want && shift < N_ORDERS; shift++) {
-        const struct problem p = with_layouts(dense, shift);
-        check_guarded(t, &p, shift % 2 ? GUARD_START : GUARD_END, guard, want);
-    }
-    for (int how = WOVEN_ROWS; guard && want && how <= most_woven(t, dense); how++)
-        check_woven(t, dense, (enum woven)how, guard, want);
-    guard_destroy(guard);
+    struct problem single = *p;
+    check_split(t, p);
+    single.batch = 1;
+    if (kernel_has_output_dim(p->kernel, DIM_HEAD))
+        single.heads = 1;
+    check_split(t, &single);
 }
 
 /* ---- All of them ---- */
 
 const struct property properties_call[] = {
     { "in-place", .twin = "in_place=true", .applies_to = kernel_in_place, .problems = "parts" },
-    { "numbering", .compare_outputs = compare_numbering, .applies_to = kernel_has_positions,
-      .edit = edit_numbered, .twin = "position_kind=offset" },
-    { "batches", .check_output = check_batches, .applies_to = encodes_positions,
-      .edit = edit_same_rows },
-    { "add-is-build-then-add", .check_problem = property_add, .applies_to = adds_built_term,
-      .problems = "parts" },
-    { "layouts", .check_problem = property_layouts, .applies_to = kernel_is_any,
+    { "numbering", .twin = "position_kind=offset", .applies_to = kernel_has_positions },
+    { "layouts", .twin = "pad=5", .applies_to = kernel_is_any, .problems = "parts",
+      .in_place = true },
+    { "add-is-build-then-add", .check_problem = property_add, .by_bits = true,
+      .applies_to = adds_built_term, .problems = "parts" },
+    { "slices", .check_problem = property_slices, .by_bits = true, .applies_to = kernel_is_any,
+      .problems = "parts", .in_place = true },
+    { "wide", .check_problem = property_large, .by_bits = true, .applies_to = kernel_is_any,
+      .needed_field = "keys" },
+    { "large", .check_problem = property_large, .by_bits = true, .full_only = true },
+    { "split", .check_problem = property_split, .by_bits = true, .applies_to = kernel_is_any,
       .problems = "parts", .in_place = true },
     { 0 },
 };

@@ -19,9 +19,7 @@
  *   scale        x times a power of two gives the same bits, if epsilon is negligible
  *   one-weight   a weight of rank 1 gives the bits of one with stride 0 between heads
  */
-#include "pairs.h"
-
-#include "conformance/problem/signature.h"
+#include "properties.h"
 
 #include <math.h>
 #include <string.h>

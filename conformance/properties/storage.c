@@ -8,10 +8,9 @@
  *                       values, or next to half way, is rounded to the right one (quick runs store one
  *                       in sixteen)
  */
-#include "conformance/engine/judge.h"
 #include "properties.h"
-#include "conformance/problem/cases.h"
-#include "conformance/problem/storage.h"
+
+#include "conformance/engine/judge.h"
 
 #include <math.h>
 #include <string.h>
@@ -209,8 +208,8 @@ static void check_every(struct tally *t, const struct call *got)
     { __VA_ARGS__, .dtype = POSENC_DTYPE_F16 }, { __VA_ARGS__, .dtype = POSENC_DTYPE_BF16 }
 
 const struct property properties_storage[] = {
-    IN_16_BITS("rounds-f32-result", .check_problem = property_rounds,
+    IN_16_BITS("rounds-f32-result", .check_problem = property_rounds, .by_bits = true,
                .applies_to = kernel_is_any, .problems = "parts", .in_place = true),
-    IN_16_BITS("every-value", .check_output = check_every, .edit = edit_every),
+    IN_16_BITS("every-value", .check_output = check_every, .by_bits = true, .edit = edit_every),
     { 0 },
 };

@@ -1,4 +1,6 @@
 /*
+ * Properties of tables: sinusoidal, rotary, learned.
+ *
  * Properties of the sinusoidal table, and of cos and sin of the rotary angles. E is the largest error of an entry
  * (pairs.h). In a sum of products of two entries, such as
  *
@@ -32,11 +34,18 @@
  *   whole-times        a time without a fraction gives the bits of the integer; -0 those of 0
  *   times-mirror       a negative time negates the sine and keeps the cosine
  *
- * References: Su et al. 2104.09864; Wang et al. 2409.12191 (axes).
+ * Properties of learned tables:
+ *
+ *   adjoint            learned_grad is the transpose of learned_add: <row of each token, g> over the tokens is <table,
+ *                      gradient> over the rows. Each element of the gradient is a sum of n terms in f32, within
+ *                      (n - 1) 2^-24 of the sum of their magnitudes. The bound is twice that, to cover terms of
+ *                      higher order
+ *   padding-positions  positions beside padding are those of fairseq, RoBERTa and OPT
+ *
+ * References: Su et al. 2104.09864; Wang et al. 2409.12191 (axes); fairseq utils.make_positions; Hugging Face
+ * modeling_roberta.py, modeling_opt.py.
  */
-#include "pairs.h"
-
-#include "conformance/problem/signature.h"
+#include "properties.h"
 
 #include <math.h>
 #include <string.h>
@@ -260,6 +269,54 @@ static void compare_mirror(struct tally *t, const struct call *right, const stru
                             "of the time without its sign");
 }
 
+/* ---- Learned tables: the gradient ---- */
+
+static void compare_adjoint(struct tally *t, const struct call *gradient,
+                            const struct call *rows)
+{
+    const double tokens = (double)(rows->problem.batch * rows->problem.tokens);
+    double magnitudes = 0.0, unused = 0.0;
+    const double forward = element_inner_product(rows, gradient->x, &magnitudes);
+    require_within(t, element_inner_product(gradient, rows->table, &unused), forward,
+                   2.0 * tokens * 0x1p-24 * magnitudes, "<table, gradient> and <rows, g>");
+}
+
+/* Makes learned_add return the rows themselves: adding -0 changes no value. */
+static void edit_zero_x(struct call *call, const void *user)
+{
+    (void)user;
+    edit_fill_x(call, &minus_zero);
+}
+
+/* ---- Learned tables: padding ---- */
+
+enum { BATCH = 4, TOKENS = 6 };
+static const uint8_t mask[BATCH * TOKENS] = {
+    1, 1, 0, 0, 0, 0, /* padding on the right */
+    0, 0, 0, 1, 1, 1, /* on the left */
+    1, 1, 1, 1, 1, 1, /* none */
+    1, 0, 7, 0, 1, 0, /* within: any byte but 0 is a token */
+};
+
+/* Sets the positions that the library computes from the mask; all 0 if it rejects padding_idx. */
+static void edit_padding(struct call *call, const void *padding_idx)
+{
+    int32_t *positions = (int32_t *)(uintptr_t)call_positions(call)->data;
+    if (call->implementation->padding_positions(
+            BATCH, TOKENS, mask, *(const int64_t *)padding_idx, positions, NULL) != POSENC_OK)
+        memset(positions, 0, BATCH * TOKENS * sizeof *positions);
+}
+
+/* padding_idx of RoBERTa, and the positions that its code computes for the mask. OPT reads the same rows, as its
+ * table adds an offset of 2. */
+static const int64_t published_idx = 1;
+static float published_row(const struct call *inputs, int64_t r, int64_t c)
+{
+    static const int64_t published[BATCH * TOKENS] = { 2, 3, 1, 1, 1, 1, 1, 1, 1, 2, 3, 4,
+                                                       2, 3, 4, 5, 6, 7, 2, 1, 3, 1, 4, 1 };
+    return inputs->table[published[r] * inputs->problem.dim + c];
+}
+
 /* ---- All of them ---- */
 
 const struct property properties_tables[] = {
@@ -283,5 +340,9 @@ const struct property properties_tables[] = {
       .twin_edit = edit_negative_zero },
     { "times-mirror", .compare_outputs = compare_mirror, .twin = "",
       .twin_edit = edit_negative },
+    { "adjoint", .compare_outputs = compare_adjoint, .problems = "adjoint-of-add",
+      .twin = "learned_add", .twin_edit = edit_zero_x },
+    { "padding-positions", .expected = published_row, .edit = edit_padding,
+      .user = &published_idx },
     { 0 },
 };
