@@ -16,8 +16,6 @@
  *                    longer, and the first row is dropped; compared for keys up to the query
  *   deberta          c2p gathered by bucket(i - j); p2c gathered for keys by bucket(j - i), negated
  *                    and transposed
- *   broken-line      an index that rises, falls or stays, except at one place, has the results of single
- *                    elements: kernels have fast paths for such runs
  *   distance         if all queries and keys have equal terms, the bias depends on i - j alone
  *   adjoint          <relative_bias(A), W> = <A, relative_sum(W)>: a sum of at most n keys in f32 is
  *                    within n 2^-24 of the sum of magnitudes
@@ -182,100 +180,6 @@ static float expected_deberta(const struct call *inputs, int64_t r, int64_t j)
                         clamp(-deberta_bucket(p, j - i) + span, 0, 2 * span - 1));
 }
 
-/* ---- A broken line ---- */
-
-/* Returns the index of a call as writable, or NULL if it has none. */
-static int32_t *index_of(const struct call *call)
-{
-    for (EACH_TENSOR(row, signature_of(call->problem.kernel)))
-        if (row->form == FORM_INTEGERS)
-            return (int32_t *)(uintptr_t)call_data(call, row);
-    return NULL;
-}
-
-static int64_t index_length(const struct call *call)
-{
-    return call->problem.queries + call->problem.keys - 1;
-}
-
-/* An index whose columns rise, fall or stay, except at one place. If `is_swap`, two neighbours are swapped there, or
- * one column of a constant line differs. Otherwise one column comes twice, or all later columns of a constant line
- * differ. */
-enum line_kind { LINE_RISES, LINE_FALLS, LINE_STAYS };
-struct broken_line {
-    enum line_kind line;
-    bool is_swap;
-    int64_t at;
-};
-
-static int32_t broken_column(const struct broken_line *broken, int64_t place, int64_t places,
-                             int64_t columns)
-{
-    const bool here = place == broken->at, next = place == broken->at + 1;
-    const int64_t from = broken->is_swap ? place + here - next : place - (place > broken->at);
-    if (broken->line == LINE_STAYS)
-        return (int32_t)(columns / 2 + (broken->is_swap ? here : place > broken->at));
-    return (int32_t)(broken->line == LINE_RISES ? from : places - 1 - from);
-}
-
-static void edit_broken_line(struct call *call, const void *user)
-{
-    int32_t *index = index_of(call);
-    for (int64_t i = 0; index && i < index_length(call); i++)
-        index[i] = broken_column(user, i, index_length(call), call->columns);
-}
-
-static void check_gathered(struct tally *t, const struct call *out)
-{
-    const struct problem *p = &out->problem;
-    for (EACH_ELEMENT(at, out)) {
-        const int32_t column =
-            out->args.relative.index[at.row % p->queries - at.column + p->keys - 1];
-        const float term = gather_terms(out, at.row, at.column, column, column);
-        element_require(t, &at, out->x ? fmaf(element_x(&at), p->x_scale, term) : term,
-                        "by hand");
-    }
-}
-
-/* Requires sums that add one key after the other, in their order. */
-static void check_sums(struct tally *t, const struct call *out)
-{
-    enum { MOST_COLUMNS = 1024 };
-    const struct problem *p = &out->problem;
-    if (!require(t, out->columns <= MOST_COLUMNS, "more than %d columns", MOST_COLUMNS))
-        return;
-    for (int64_t r = 0; r < out->outputs[0].rows; r++) {
-        const int32_t *index = out->args.relative_sum.index + r % p->queries + p->keys - 1;
-        float sums[MOST_COLUMNS] = { 0.0f };
-        for (int64_t j = 0; j < p->keys; j++)
-            sums[index[-j]] += out->x[r * p->keys + j];
-        require_same_bits(t, call_row(out, 0, r), sums, out->columns,
-                          "sums in the order of the keys");
-    }
-}
-
-/* Number and first of the places at which a line may break. The number exceeds the elements that any kernel reads at
- * once. */
-enum { BROKEN_PLACES = 64, BROKEN_FROM = 20 };
-
-static void property_broken_line(struct tally *t, const struct problem *p)
-{
-    const bool sums = signature_of(p->kernel)->work == WORK_SUMS;
-    for (int i = 0; i < 2 * BROKEN_PLACES; i++) {
-        const int64_t at = BROKEN_FROM + i / 2, places = p->queries + p->keys - 1;
-        for (enum line_kind line = LINE_RISES; line <= LINE_STAYS && at + 1 < places; line++) {
-            const struct broken_line broken = { line, i % 2 == 1, at };
-            const struct property property = { .name = "broken-line",
-                                               .check_output =
-                                                   sums ? check_sums : check_gathered,
-                                               .edit = edit_broken_line,
-                                               .user = &broken };
-            if (sums == (line == LINE_STAYS)) /* the index of sums has few columns */
-                property_check(t, &property, p);
-        }
-    }
-}
-
 /* ---- By distance alone ---- */
 
 /* Gives every query and key the terms of the first one, and fills the x of an add with 1. */
@@ -313,7 +217,6 @@ const struct property properties_scores[] = {
     { "shaw", .expected = expected_shaw },
     { "transformer-xl", .expected = expected_transformer_xl },
     { "deberta", .expected = expected_deberta },
-    { "broken-line", .check_problem = property_broken_line, .by_bits = true },
     { "distance", .check_output = check_by_distance, .problems = "relative-distance",
       .edit = edit_no_content },
     { "adjoint", .compare_outputs = compare_adjoint, .problems = "sums",
