@@ -1,6 +1,6 @@
 /*
- * Computes expected rows by the functions of each signature (conformance/signatures, and tables.c for sines and
- * cosines). For kernels that add to x, forms the sum of x and the term.
+ * Computes expected rows by the functions of each signature (conformance/signatures). For kernels that add to x, forms
+ * the sum of x and the term.
  *
  * An answer has all rows of a call. It follows from the problem alone, so it is cached for the next backend with the
  * same problem. The cache holds answers of one kernel, up to a memory limit.

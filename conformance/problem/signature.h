@@ -4,8 +4,8 @@
  * the other arguments, and the dimensions along which a call may be cut. Code for all tensors of a call is a loop
  * over this list.
  *
- * Each signature has its own file, conformance/signatures/<name>.c, with the expected outputs. test_signatures.c
- * reports members that a signature lacks.
+ * conformance/signatures has the signatures with their expected outputs. test_signatures.c reports members that a
+ * signature lacks.
  */
 #ifndef POSENC_SIGNATURE_H
 #define POSENC_SIGNATURE_H

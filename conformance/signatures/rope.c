@@ -18,6 +18,16 @@ static int64_t moved_elements(const struct problem *p)
     return p->batch * p->tokens * p->heads * (p->in_place ? p->rotary_dim : p->dim);
 }
 
+bool signature_check_rotation(struct call *call)
+{
+    const struct problem *p = &call->problem;
+    const enum posenc_status odd = p->rotary_dim % 2 ? POSENC_ERR_ODD : POSENC_OK;
+    const int64_t most = p->dim - (p->dim & 1);
+    return call_check_range(call, POSENC_ERR_SHAPE, "head_dim", p->dim, 2, INT32_MAX) &&
+           call_check(call, odd, "rotary_dim", p->rotary_dim, 2, most) &&
+           call_check_range(call, POSENC_ERR_ROTARY_DIM, "rotary_dim", p->rotary_dim, 2, most);
+}
+
 #define ACTIVATIONS                                                                            \
     .dims = { DIM_BATCH, DIM_TOKEN, DIM_HEAD, DIM_CHANNEL }, .moved = moved_elements
 

@@ -5,15 +5,12 @@
 #include "conformance/oracle/rows.h"
 #include "conformance/problem/signature.h"
 
-int64_t signature_min(int64_t a, int64_t b);
+static inline int64_t signature_min(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* Initialises the dimensions of attention scores. */
 #define SCORES .dims = { DIM_BATCH, DIM_HEAD, DIM_QUERY, DIM_KEY }
 
-/* Returns an upper bound of the rows of a table that the tokens use. */
-int64_t signature_used_rows(const struct problem *p);
-
-/* Checks head_dim and rotary_dim of kernels that rotate. */
+/* Checks head_dim and rotary_dim of kernels that rotate (rope.c). */
 bool signature_check_rotation(struct call *call);
 
 /* Initialises the tensor of cos or sin that a rotation reads. */
@@ -24,16 +21,18 @@ bool signature_check_rotation(struct call *call);
                                    .cached = true                                              \
     }
 
-/* DeBERTa, Shaw and Transformer-XL: return the number of columns of the terms and the size of the index of columns by
- * query - key, and fill that index. A call without queries or keys has the index of one. */
-int64_t signature_columns(const struct problem *p);
-int64_t signature_index_size(const struct problem *p);
-bool signature_fill_index(struct call *call, void *index, int64_t n);
+/* Returns the limit of sums in any order: the magnitudes bound their error. */
+static inline double signature_limit_of_sums(const struct problem *p)
+{
+    (void)p;
+    return 1.0;
+}
 
-#define COLUMNS_INDEX(signature)                                                               \
-    {                                                                                          \
-        INTEGERS(signature, index), .dims = { DIM_DISTANCE }, .size = signature_index_size,    \
-                                    .fill = signature_fill_index                               \
-    }
+/* Returns the largest integer n <= p = first (last/first)^(k/steps), 0 <= k <= steps, and sets `is_integer` if n = p.
+ * The two count as equal if they are closer than 2^-200 of themselves. If they differ, n^steps and last^k
+ * first^(steps - k) are different integers, so n and p are at least about n^-steps of themselves apart. That is more
+ * than 2^-200 for steps log2(n) up to 190 (biases.c). */
+int64_t signature_floor_power(int64_t first, int64_t last, int64_t k, int64_t steps,
+                              bool *is_integer);
 
 #endif

@@ -1,13 +1,46 @@
 /*
- * Rows of tables of sines and cosines, in each numerics mode and with xPos.
+ * Tables of sines and cosines: sinusoidal, alone or added to activations, and those of the rotary angles. Expected rows are
+ * computed in each numerics mode and with xPos.
  *
  * References: Vaswani et al. 1706.03762 section 3.5; Su et al. 2104.09864 section 3.4; Sun et al. 2212.10554 section
  * 3.2 with torchscale, xpos_relative_position.py.
  */
-#include "rows.h"
+#include "shared.h"
 
 #include <math.h>
 #include <string.h>
+
+#define ACTIVATIONS .dims = { DIM_BATCH, DIM_TOKEN, DIM_CHANNEL }
+
+const struct signature signature_sinusoidal = {
+    BLANK(sinusoidal),
+    .tensors = { { OUT(sinusoidal, out), ACTIVATIONS },
+                 { X(sinusoidal), ACTIVATIONS },
+                 POSITIONS(sinusoidal) },
+    .parameters = { PARAMETER(sinusoidal, layout), PARAMETER(sinusoidal, scale),
+                    PARAMETER(sinusoidal, x_scale) },
+    .freqs = ARGUMENT(sinusoidal, freqs),
+    .channels = MEMBER(freqs.dim),
+    .fields = FIELDS_FREQS "dim values_dtype layout scale x_scale",
+    .cuts = { DIM_TOKEN, DIM_BATCH },
+    .shares = { DIM_TOKEN },
+    .work = WORK_ANGLES,
+};
+
+#define PAIRS .dims = { DIM_BATCH, DIM_TOKEN, DIM_PAIR }
+
+const struct signature signature_rope_table = {
+    BLANK(rope_table),
+    .tensors = { { OUT(rope_table, cos), PAIRS },
+                 { OUT(rope_table, sin), PAIRS },
+                 POSITIONS(rope_table) },
+    .freqs = ARGUMENT(rope_table, freqs),
+    .rotary = MEMBER(freqs.dim),
+    .fields = FIELDS_FREQS "rotary_dim xpos_scale_base xpos_centre xpos_inverse",
+    .cuts = { DIM_TOKEN, DIM_BATCH },
+    .shares = { DIM_TOKEN },
+    .work = WORK_ANGLES,
+};
 
 /* ---- Numerics ggml_f32 ---- */
 
