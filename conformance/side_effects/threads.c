@@ -1,9 +1,9 @@
 /*
- * Calls one kernel from several threads at once. The calls have the same shape, and each has tensors and data of its
- * own; see side_effects.h.
+ * Calls one kernel from two threads at once. The calls have the same shape, and each has tensors and data of its own;
+ * see side_effects.h.
  *
- * The calls overlap even on one core or a busy machine: the pages of the first caller are armed. At each access to a
- * new part its call stops until the other callers have completed whole calls.
+ * The calls overlap even on one core or a busy machine: the pages of the first call are armed. At each access to a new
+ * part that call stops until the other thread has completed each of the other calls.
  */
 #define _GNU_SOURCE
 #include "side_effects.h"
@@ -11,105 +11,79 @@
 #include "conformance/problem/signature.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 enum {
-    THREADS = 4,
-    CALLS_DURING_STOP = THREADS, /* of the other callers, while the first call is stopped */
-    MAX_WAITS = 1000,            /* for these calls; then the first call resumes anyway */
+    CALLS = 4,
+    MAX_WAITS =
+        1000, /* for the other thread; then the first call resumes anyway, as a kernel may have a lock */
     WAIT_MICROSECONDS = 20,
     STOPS_PER_TENSOR = 4
 };
 
-/* A thread, its call, and the same call made before while no other thread ran. */
-struct caller {
-    struct thread_test *test;
-    pthread_t thread;
+/* A call, and the same call made before while no other thread ran. */
+struct overlapping_call {
     struct trap_pages pages; /* memory of `call` */
     struct call call, alone;
-    struct tally tally; /* one for each caller, because require() is not atomic */
+    struct tally tally; /* of its thread, because require() is not atomic */
 };
 
 struct thread_test {
     struct posenc_backend backend;
-    struct caller callers[THREADS]; /* the first one is stopped, the others call meanwhile */
-    atomic_int started;             /* callers that reached the start */
-    atomic_int calls_to_begin;      /* by the other callers during the current stop */
-    atomic_int calls_ended;         /* by the other callers during the current stop */
+    struct overlapping_call
+        calls[CALLS];         /* the first one is stopped, the others run meanwhile */
+    atomic_uint stops;        /* of the first call */
+    atomic_uint stops_served; /* during which the other thread has run its calls */
     atomic_bool first_call_ended;
-    unsigned long stops;
 };
 
-/* ---- A caller ---- */
+/* ---- The calls ---- */
 
-/* Stops the first caller at an access to an armed page; a guard_repair. */
+/* Stops the first call at an access to an armed page; a guard_repair. */
 static bool stop_at_page(void *user, const char *address)
 {
-    struct caller *caller = user;
-    struct thread_test *test = caller->test;
-    if (!trap_pages_disarm(&caller->pages, address))
+    struct thread_test *test = user;
+    if (!trap_pages_disarm(&test->calls[0].pages, address))
         return false;
-    test->stops++;
     guard_pause();
-    atomic_store(&test->calls_ended, 0);
-    atomic_store(&test->calls_to_begin, CALLS_DURING_STOP);
-    for (int i = 0; i < MAX_WAITS && atomic_load(&test->calls_ended) < CALLS_DURING_STOP; i++)
+    const unsigned stop = atomic_fetch_add(&test->stops, 1) + 1;
+    for (int i = 0; i < MAX_WAITS && atomic_load(&test->stops_served) < stop; i++)
         usleep(WAIT_MICROSECONDS);
     guard_resume();
     return true;
 }
 
-/* Runs a caller's call once, and requires the outputs of `alone`. */
-static void run_and_compare(struct caller *caller)
+/* Runs a call, and requires the outputs of `alone`. */
+static void run_and_compare(const struct thread_test *test, struct overlapping_call *c)
 {
-    const struct thread_test *test = caller->test;
-    call_reset(&caller->call);
-    if (caller == test->callers && !trap_pages_arm(&caller->pages, true))
-        require(&caller->tally, false, "pages could not be made inaccessible");
-    const struct guard_result g = guard_run(&caller->call, &test->backend, NULL);
-    if (require_clean(&caller->tally, &g))
-        require_same_outputs(&caller->tally, &caller->call, &caller->alone,
+    const struct guard_result g = guard_run(&c->call, &test->backend, NULL);
+    if (require_clean(&c->tally, &g))
+        require_same_outputs(&c->tally, &c->call, &c->alone,
                              "calls of threads at once differ from each alone");
 }
 
-/* Repeats the call during each stop of the first caller, until the first call ends. */
-static void call_during_stops(struct caller *caller)
+/* Runs the other calls during each stop of the first one, until that ends. */
+static void *run_during_stops(void *user)
 {
-    struct thread_test *test = caller->test;
+    struct thread_test *test = user;
     while (!atomic_load(&test->first_call_ended)) {
-        int n = atomic_load(&test->calls_to_begin);
-        if (n == 0) {
+        const unsigned stop = atomic_load(&test->stops);
+        if (stop == atomic_load(&test->stops_served)) {
             usleep(WAIT_MICROSECONDS);
-        } else if (atomic_compare_exchange_strong(&test->calls_to_begin, &n, n - 1)) {
-            run_and_compare(caller);
-            atomic_fetch_add(&test->calls_ended, 1);
+            continue;
         }
+        for (int i = 1; i < CALLS; i++) {
+            call_reset(&test->calls[i].call);
+            run_and_compare(test, &test->calls[i]);
+        }
+        atomic_store(&test->stops_served, stop);
     }
-}
-
-/* Runs a caller in its thread, once all callers have started. */
-static void *run_caller(void *user)
-{
-    struct caller *caller = user;
-    struct thread_test *test = caller->test;
-    const bool is_first = caller == test->callers;
-    if (is_first)
-        guard_set_repair(stop_at_page, caller);
-    atomic_fetch_add(&test->started, 1);
-    while (atomic_load(&test->started) < THREADS)
-        sched_yield();
-    if (is_first)
-        run_and_compare(caller);
-    else
-        call_during_stops(caller);
-    guard_set_repair(NULL, NULL);
     return NULL;
 }
 
-/* ---- All callers ---- */
+/* ---- Both threads ---- */
 
 /* Returns problem number i of the same shape, with other data. A problem without tensors of data gets other positions
  * or another query offset. */
@@ -129,15 +103,14 @@ static bool create_calls(struct thread_test *test, const struct tally *t,
 {
     const struct implementation *implementation = t->run->implementation;
     bool created = true;
-    for (int i = 0; i < THREADS && created; i++) {
-        struct caller *caller = &test->callers[i];
+    for (int i = 0; i < CALLS && created; i++) {
+        struct overlapping_call *c = &test->calls[i];
         const struct problem p = vary_data(*problem, i);
-        caller->test = test;
-        caller->tally = *t;
-        caller->pages.parts_per_map = STOPS_PER_TENSOR;
-        const struct tensor_allocator memory = trap_pages_memory(&caller->pages);
-        created = call_create_by(implementation, &caller->call, &p, &memory) == POSENC_OK &&
-                  call_create_by(implementation, &caller->alone, &p, NULL) == POSENC_OK;
+        c->tally = *t;
+        c->pages.parts_per_map = STOPS_PER_TENSOR;
+        const struct tensor_allocator memory = trap_pages_memory(&c->pages);
+        created = call_create_by(implementation, &c->call, &p, &memory) == POSENC_OK &&
+                  call_create_by(implementation, &c->alone, &p, NULL) == POSENC_OK;
     }
     return created;
 }
@@ -147,35 +120,34 @@ static bool create_calls(struct thread_test *test, const struct tally *t,
 static bool run_alone(struct thread_test *test, struct tally *t)
 {
     struct tally scratch = *t; /* different outputs must not fail the tally */
-    for (int i = 0; i < THREADS; i++) {
-        const struct guard_result g = guard_run(&test->callers[i].alone, &test->backend, NULL);
+    for (int i = 0; i < CALLS; i++) {
+        const struct guard_result g = guard_run(&test->calls[i].alone, &test->backend, NULL);
         if (!require_clean(t, &g))
             return false;
     }
-    if (!require_same_outputs(&scratch, &test->callers[0].alone, &test->callers[1].alone, ""))
+    if (!require_same_outputs(&scratch, &test->calls[0].alone, &test->calls[1].alone, ""))
         return true;
     tally_skip(t, "all threads' calls have the same outputs, which shows nothing");
     return false;
 }
 
-/* Runs all callers at once, the first one in this thread. */
+/* Runs the first call in this thread, and the others in another one. */
 static void run_at_once(struct thread_test *test, struct tally *t)
 {
-    struct caller *callers = test->callers;
-    int n = 1;
-    while (n < THREADS &&
-           pthread_create(&callers[n].thread, NULL, run_caller, &callers[n]) == 0)
-        n++;
-    if (require(t, n == THREADS, "no thread could be started"))
-        run_caller(&callers[0]);
-    else
-        atomic_fetch_add(&test->started, THREADS); /* lets the started threads end */
+    pthread_t thread;
+    if (!require(t, pthread_create(&thread, NULL, run_during_stops, test) == 0,
+                 "no thread could be started"))
+        return;
+    guard_set_repair(stop_at_page, test);
+    if (require(t, trap_pages_arm(&test->calls[0].pages, true),
+                "pages could not be made inaccessible"))
+        run_and_compare(test, &test->calls[0]);
+    guard_set_repair(NULL, NULL);
     atomic_store(&test->first_call_ended, true);
-    while (n-- > 1)
-        pthread_join(callers[n].thread, NULL);
-    for (int i = 0; i < THREADS; i++)
-        if (t->result.status == CONF_PASS && callers[i].tally.result.status != CONF_PASS)
-            t->result = callers[i].tally.result;
+    pthread_join(thread, NULL);
+    for (int i = 0; i < CALLS; i++)
+        if (t->result.status == CONF_PASS && test->calls[i].tally.result.status != CONF_PASS)
+            t->result = test->calls[i].tally.result;
     require(t, test->stops > 0, "no call was stopped in its middle");
 }
 
@@ -185,19 +157,19 @@ void threads_require_same_outputs(struct tally *t, const struct problem *problem
     if (!require(t, test, "out of memory"))
         return;
     test->backend = backend_copy(t->run->backend);
-    guard_set_other_threads(THREADS - 1);
+    guard_set_other_threads(1);
     if (!create_calls(test, t, problem))
         tally_skip(t, "no call of this problem could be made for each thread");
     else if (run_alone(test, t))
         run_at_once(test, t);
     guard_set_other_threads(0);
-    for (int i = 0; i < THREADS; i++) {
-        struct caller *caller = &test->callers[i];
-        if (caller->call.implementation)
-            call_destroy(&caller->call);
-        if (caller->alone.implementation)
-            call_destroy(&caller->alone);
-        trap_pages_free(&caller->pages);
+    for (int i = 0; i < CALLS; i++) {
+        struct overlapping_call *c = &test->calls[i];
+        if (c->call.implementation)
+            call_destroy(&c->call);
+        if (c->alone.implementation)
+            call_destroy(&c->alone);
+        trap_pages_free(&c->pages);
     }
     free(test);
 }
