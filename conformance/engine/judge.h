@@ -49,6 +49,8 @@ struct comparison {
     double least_unit;       /* smallest unit of a limit in ulp, if the angle is rounded */
     double table_abs;        /* limit of the table inside a sum, if it is absolute */
     bool lacks_limit;        /* the error limits lack a row for this kernel, mode and range */
+    bool
+        skips_rounded; /* of correctly rounded rows, which are within any limit, only the values are counted */
     uint64_t checked, misrounded;
     double ratio; /* error / limit of the worst value, whose place follows */
     int output;

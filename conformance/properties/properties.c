@@ -228,8 +228,6 @@ double complex pair_make(double real, double imaginary)
     return z;
 }
 
-double complex pair_from_angle(double angle) { return pair_make(cos(angle), sin(angle)); }
-
 int64_t pair_count(const struct problem *p)
 {
     return (kernel_rotates(p->kernel) ? p->rotary_dim : p->freqs.dim) / 2;
@@ -285,14 +283,4 @@ void pair_require(struct tally *t, const struct pair *at, double complex want, d
             "%s: row %lld pair %lld is %.9g, %.9g, not within %.3g of %.9g, %.9g", what,
             (long long)at->row, (long long)at->i, creal(at->z), cimag(at->z), bound,
             creal(want), cimag(want));
-}
-
-double pair_table_error(const struct problem *p)
-{
-    const double farthest = (double)(llabs(p->first) + p->tokens);
-    if (p->freqs.numerics == POSENC_NUMERICS_EXACT)
-        return TABLE_ERROR;
-    const double powers =
-        p->freqs.numerics == POSENC_NUMERICS_GGML_F32 ? (double)p->freqs.dim / 50.0 : 0.0;
-    return TABLE_ERROR + farthest * (1.0 + powers) * 0x1p-24;
 }

@@ -52,10 +52,6 @@ extern const struct property properties_call[], properties_storage[], properties
 /* Checks a property on one problem. */
 void property_check(struct tally *t, const struct property *property, const struct problem *p);
 
-/* Largest accepted error of a sine or cosine in numerics mode exact: 4 ulp just below 1, 4 * 2^-24. The library's
- * backends are within 1 ulp (2 for sleef). Other bounds are multiples of it. */
-#define TABLE_ERROR 0x1p-22
-
 /* ---- Kernels to which a property applies ---- */
 
 bool kernel_is_any(enum posenc_kernel kernel);
@@ -137,21 +133,10 @@ double element_inner_product(const struct call *out, const float *by, double *ma
 /*
  * Pairs as complex numbers: cos + i sin of a table, or x0 + i x1 of two channels that rotate together. A rotation is
  * a product of two such numbers, and the rotation from a to b is b conj(a).
- *
- * The largest error E of a table entry is TABLE_ERROR in numerics mode exact. The f32 modes have frequencies w' of
- * their own, of which the properties hold as well, and round the angle. The error of an entry is at most that of its
- * angle. With u = 2^-24, E grows at position p by
- *
- *     hf_f32, torch_exp_f32   p u             the product p w' is rounded once, and w' <= 1
- *     ggml_f32                p u (1 + d/50)  w' = s^i of the f32 scale s, and the product is rounded
- *                                             i times: off by i p s^i u, where i theta^(-2i/d) is at
- *                                             most d/(2 e ln theta), d/50 for theta = 10000; the 1
- *                                             covers (1 + u)^i - 1 - i u
  */
 
-/* Return real + i imaginary, and cos + i sin of an angle in radians. */
+/* Returns real + i imaginary. */
 double complex pair_make(double real, double imaginary);
-double complex pair_from_angle(double angle);
 
 /* Return pair i of row r of the output (a table or rotated channels), and of the input x. */
 double complex pair_from_output(const struct call *call, int64_t r, int64_t i);
@@ -178,8 +163,5 @@ struct pair pair_at(const struct call *call, int64_t row, int64_t i);
 /* Requires that both components are within `bound` of the expected ones. */
 void pair_require(struct tally *t, const struct pair *at, double complex want, double bound,
                   const char *what);
-
-/* Returns E (see above) for the positions of a problem. */
-double pair_table_error(const struct problem *p);
 
 #endif
