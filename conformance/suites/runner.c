@@ -2,12 +2,10 @@
  * Runs all suites on all backends in one process, for machines without Criterion, for emulators and for memory
  * checkers. Needs libc only. It returns from main, so that a leak or a finding of a sanitizer sets its exit status.
  *
- *     runner [--full] [--no-accuracy | --suite NAME | --digests] [--backend NAME]...
+ *     runner [--full] [--no-accuracy | --suite NAME] [--backend NAME]...
  *            [--except GLOB OF CASES]... [FOLDER OF VECTORS]
  *
  * --no-accuracy omits the scans, which take too long in an emulator. --except omits cases that an emulator gets wrong.
- * --digests prints engine/digests.txt anew, by `scalar` unless another member of the family "native" is named; review
- * a changed line as a change of bits.
  *
  * It prints each failure with the command to repeat it, then a line for each backend and one for all: "NAME (L lanes):
  * N passed, N failed, N skipped". A backend that cannot run here has a line "off: NAME: reason" and counts as skipped;
@@ -29,7 +27,6 @@ struct case_counts {
 struct runner {
     struct conf_options options;
     const char *golden; /* folder of the golden vectors, or NULL */
-    bool prints_digests;
     const struct posenc_backend *backends[MOST_BACKENDS];
     struct case_counts counts[MOST_BACKENDS];
     size_t n_backends, n_except;
@@ -88,9 +85,6 @@ static int read_arguments(int argc, char **argv, struct runner *run)
             run->options.full = true;
         } else if (strcmp(argument, "--no-accuracy") == 0) {
             run->options.no_accuracy = true;
-        } else if (strcmp(argument, "--digests") == 0) {
-            run->prints_digests = true;
-            run->options.suite = "digests";
         } else if (strcmp(argument, "--suite") == 0 && argv[i + 1]) {
             run->options.suite = argv[++i];
         } else if (strcmp(argument, "--backend") == 0) {
@@ -103,7 +97,7 @@ static int read_arguments(int argc, char **argv, struct runner *run)
         } else if (argument[0] == '-' || run->golden) {
             fprintf(stderr,
                     "runner: unexpected argument: %s: expected [--full] [--no-accuracy | "
-                    "--suite NAME | --digests] [--backend NAME]... [--except GLOB OF CASES]... "
+                    "--suite NAME] [--backend NAME]... [--except GLOB OF CASES]... "
                     "[FOLDER OF VECTORS]\n",
                     argument);
             return EXIT_BAD_INPUT;
@@ -136,25 +130,6 @@ static void on_result(void *user, const struct conf_result *r)
     } else {
         counts->skipped++;
     }
-}
-
-static void print_digest(void *user, const struct conf_result *r)
-{
-    (void)user;
-    printf("%s %s\n", r->id, r->worst_at);
-}
-
-static int print_digests(struct runner *run)
-{
-    if (run->n_backends == 0)
-        add_backend(run, "scalar");
-    printf(
-        "# SHA-256 of the outputs of every variant (cases/variants.txt) by the family "
-        "\"native\", on every ISA.\n"
-        "# Rows in order, f32 little-endian, every NaN the same one; 16-bit outputs widened.  "
-        "Made by runner --digests.\n");
-    conf_run(run->backends, 1, &run->options, print_digest, NULL);
-    return fflush(stdout) == 0 ? 0 : EXIT_FAILED;
 }
 
 static void print_counts(const struct case_counts *counts)
@@ -208,7 +183,7 @@ int main(int argc, char **argv)
         return EXIT_BAD_INPUT;
     }
     run.options.vectors = run.golden ? &vectors : NULL;
-    status = run.prints_digests ? print_digests(&run) : run_suites(&run);
+    status = run_suites(&run);
     if (run.golden)
         vectors_free(&vectors);
     return status;

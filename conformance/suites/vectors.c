@@ -175,8 +175,8 @@ static void check_digest(struct suite_run *run, const struct problem_line *line)
     if ((is_committed || digest_problem(&t, other, p, want)) &&
         digest_problem(&t, run->backend, p, got) &&
         require(&t, !is_committed || find_committed(t.result.id, want),
-                "no digest is committed for this case"))
-        require(&t, strcmp(got, want) == 0, "got %.16s want %.16s (%s): other bits", got, want,
+                "no digest is committed for this case; it has %s", got))
+        require(&t, strcmp(got, want) == 0, "got %s want %.16s (%s): other bits", got, want,
                 other ? other->name : "committed");
     t.result.checked = 1;
     tally_end(&t);
