@@ -24,11 +24,6 @@ bool kernel_has_output_dim(enum posenc_kernel kernel, enum dim dim)
     return false;
 }
 
-bool kernel_has_encoded_rows(enum posenc_kernel kernel)
-{
-    return kernel_on_scores(kernel) || kernel_has_output_dim(kernel, DIM_TOKEN);
-}
-
 bool kernel_has_field(enum posenc_kernel kernel, const char *name)
 {
     struct field field;
@@ -147,11 +142,6 @@ struct element element_at(const struct call *call, int output, int64_t row)
     const float *values = call_row(call, output, row);
     const int64_t width = call->outputs[output].width;
     return (struct element){ call, output, row, 0, width, values, *values };
-}
-
-float element_of_twin(const struct element *at, const struct call *twin)
-{
-    return call_row(twin, at->output, at->row)[at->column];
 }
 
 float element_x(const struct element *at)

@@ -56,8 +56,6 @@ void property_check(struct tally *t, const struct property *property, const stru
 
 bool kernel_is_any(enum posenc_kernel kernel);
 bool kernel_has_positions(enum posenc_kernel kernel);
-/* Returns true if the output has a row for each token or query, not sums over them. */
-bool kernel_has_encoded_rows(enum posenc_kernel kernel);
 /* Returns true if an output has this dimension. */
 bool kernel_has_output_dim(enum posenc_kernel kernel, enum dim dim);
 /* Returns true if problems of the kernel have a field of this name. */
@@ -92,8 +90,7 @@ static inline void element_next(struct element *at)
     at.call;                                                                                   \
     element_next(&at)
 
-/* Return the same element of another call, and of the x that the call was made with. */
-float element_of_twin(const struct element *at, const struct call *twin);
+/* Returns the same element of the x that the call was made with. */
 float element_x(const struct element *at);
 
 /* Index of an element of a tensor of any dtype, and the loop for (EACH_TENSOR_ELEMENT(at, tensor)) over all of them. A

@@ -184,6 +184,12 @@ static void edit_every(struct call *call, const void *user)
             (uint16_t)(at.row * x->shape[x->rank - 1] + at.column);
 }
 
+/* Returns true for sums over tokens. */
+static bool is_gradient(enum posenc_kernel kernel)
+{
+    return !kernel_on_scores(kernel) && !kernel_has_output_dim(kernel, DIM_TOKEN);
+}
+
 /* Requires that each value was kept. A gradient adds it to +0, which turns -0 into +0. */
 static void check_every(struct tally *t, const struct call *got)
 {
@@ -193,8 +199,7 @@ static void check_every(struct tally *t, const struct call *got)
         const int64_t column = kernel_on_scores(p->kernel) ? width - 1 - at.column : at.column,
                       i = at.row * width + column;
         const double loaded = value_of(p->dtype, (unsigned)i);
-        const float plus =
-            loaded == 0 && !kernel_has_encoded_rows(p->kernel) ? 0.0f : (float)loaded;
+        const float plus = loaded == 0 && is_gradient(p->kernel) ? 0.0f : (float)loaded;
         const struct input input =
             checks_loads(p) ? (struct input){ (float)loaded, plus } : input_of(p->dtype, i);
         const bool loaded_nan = checks_loads(p) && isnan(plus) && isnan(at.value);

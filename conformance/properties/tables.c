@@ -167,6 +167,12 @@ static void edit_no_stride(struct call *call, const void *user)
     call_positions(call)->stride_token = 0;
 }
 
+/* Returns the same element of another call. */
+static float element_of_twin(const struct element *at, const struct call *twin)
+{
+    return call_row(twin, at->output, at->row)[at->column];
+}
+
 /* ---- Axes ---- */
 
 /* Runs a problem of one axis, at the positions that the tokens of `image` have on that axis. */

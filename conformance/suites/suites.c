@@ -38,8 +38,8 @@ size_t conf_run_implementation(const struct implementation *implementation,
                       user);
 }
 
-size_t conf_run_kernel(const struct posenc_backend *backend, enum posenc_kernel kernel,
-                       const struct conf_options *options, conf_sink *sink, void *user)
+static size_t run_kernel(const struct posenc_backend *backend, enum posenc_kernel kernel,
+                         const struct conf_options *options, conf_sink *sink, void *user)
 {
     const struct implementation implementation = implementation_of(backend);
     struct conf_options alone = *options;
@@ -54,6 +54,6 @@ size_t conf_run(const struct posenc_backend *const *backends, size_t n,
     size_t failed = 0;
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
         for (size_t i = 0; i < n && conf_selects(options, (enum posenc_kernel)k); i++)
-            failed += conf_run_kernel(backends[i], (enum posenc_kernel)k, options, sink, user);
+            failed += run_kernel(backends[i], (enum posenc_kernel)k, options, sink, user);
     return failed;
 }

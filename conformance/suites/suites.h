@@ -39,8 +39,6 @@ void memory_sweep(struct suite_run *run, const struct problem *problem);
 void side_effects_sweep(struct suite_run *run, const struct problem *problem);
 
 /* Requires that a call keeps the floating-point modes and raised exceptions of a caller that has unusual ones. */
-struct tally;
-struct guard;
 void require_modes_kept(struct tally *t, struct call *call, struct guard *guard);
 
 /* Ends the program with a message if a line of a compiled-in case file belongs to no case, and so would never run. */
@@ -50,13 +48,11 @@ void require_known_lines(enum cases_file file, const char *name,
 /* Run all suites that the options select, and return the number of failed or crashed results:
  *
  *     conf_run_implementation   on an implementation under test
- *     conf_run_kernel           on one kernel of a backend, with the library's functions
- *     conf_run                  on n backends, kernel by kernel, so that the oracle answers once
+ *     conf_run                  on n backends with the library's functions, kernel by kernel, so that the oracle
+ *                               answers once
  */
 size_t conf_run_implementation(const struct implementation *implementation,
                                const struct conf_options *options, conf_sink *sink, void *user);
-size_t conf_run_kernel(const struct posenc_backend *backend, enum posenc_kernel kernel,
-                       const struct conf_options *options, conf_sink *sink, void *user);
 size_t conf_run(const struct posenc_backend *const *backends, size_t n,
                 const struct conf_options *options, conf_sink *sink, void *user);
 
