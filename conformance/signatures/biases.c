@@ -311,7 +311,7 @@ const struct signature signature_window = {
     .check = check_window,
 };
 
-static int64_t window_row(const struct problem *problem, int64_t query, int64_t key)
+int64_t oracle_window_row(const struct problem *problem, int64_t query, int64_t key)
 {
     const int64_t height = problem->window_height, width = problem->window_width;
     const int64_t rows = (2 * height - 1) * (2 * width - 1);
@@ -337,7 +337,7 @@ static void row_window(const struct oracle *oracle, int o, int64_t r, double *wa
     const float *table = oracle->call->table;
     const int64_t query = r % width, head = r / width % problem->heads;
     for (int64_t j = 0; j < width; j++)
-        want[j] = (double)table[window_row(problem, query, j) * problem->heads + head];
+        want[j] = (double)table[oracle_window_row(problem, query, j) * problem->heads + head];
 }
 
 const struct oracle_functions oracle_window = { .row = row_window };

@@ -114,6 +114,8 @@ static bool create_columns(struct oracle *oracle)
     return true;
 }
 
+const int32_t *oracle_columns(const struct oracle *oracle) { return oracle->columns; }
+
 /* ---- relative ---- */
 
 static bool has_c2p(const struct problem *p) { return !p->without_c2p; }
