@@ -8,6 +8,7 @@
 #include "base/records.h"
 #include "base/text/text.h"
 #include "data.h"
+#include "outputs.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -307,17 +308,15 @@ static int add_config(struct cli *cli, const char *text)
 
 /* Adds -o PATH as --out FORMAT:PATH, with the first format of that suffix. The suffix .json is ambiguous: several
  * formats use it. */
-static int add_path(struct cli *cli, const struct command *command, const char *path)
+static int add_path(struct cli *cli, const char *path)
 {
     const char *name = strrchr(path, '/'), *suffix = strrchr(name ? name : path, '.');
-    const struct output_format *format = suffix ? command->formats : NULL;
+    const struct output_format *format = suffix ? format_next(cli, NULL) : NULL;
     char request[DATA_PATH];
-    while (format && format->name &&
-           (!(format->commands & command->writes) ||
-            strcmp(format->extension, suffix + 1) != 0 ||
-            strcmp(format->extension, "json") == 0))
-        format++;
-    if (!format || !format->name)
+    while (format && (strcmp(format->extension, suffix + 1) != 0 ||
+                      strcmp(format->extension, "json") == 0))
+        format = format_next(cli, format);
+    if (!format)
         return cli_reject(cli, "-o", path,
                           "no format follows from this name: expected another suffix, or "
                           "--out FORMAT:PATH");
@@ -327,8 +326,7 @@ static int add_path(struct cli *cli, const struct command *command, const char *
     return add_items(cli, &cli->out, "-o", request, false);
 }
 
-static int store_value(struct cli *cli, const struct command *command,
-                       const struct option_spec *spec, const char *text)
+static int store_value(struct cli *cli, const struct option_spec *spec, const char *text)
 {
     void *member = (char *)cli + spec->offset;
     char flag[64];
@@ -348,7 +346,7 @@ static int store_value(struct cli *cli, const struct command *command,
             return cli_reject(cli, flag, text, "expected %s: %s", spec->argument, spec->help);
         *(const char **)member = text;
     } else if (spec->letter == 'o') {
-        return add_path(cli, command, text);
+        return add_path(cli, text);
     } else if (strcmp(spec->name, "config") == 0) {
         return add_config(cli, text);
     } else {
@@ -420,7 +418,7 @@ int cli_parse(struct cli *cli, const struct command *command, int argc, char **a
             return cli_reject(cli, argv[optind - 1], NULL, "expected a value after it");
         if (c == '?')
             return reject_option(cli, argv[optind - 1]);
-        if (store_value(cli, command, spec, optarg) != EXIT_OK)
+        if (store_value(cli, spec, optarg) != EXIT_OK)
             return EXIT_USAGE;
     }
     cli_set_quiet(cli->quiet);
@@ -445,7 +443,8 @@ static void print_row(const char *left, const char *help)
 
 void cli_print_help(const struct command *command)
 {
-    const struct output_format *format = command->formats;
+    const struct cli cli = { .bit = command->bit };
+    const struct output_format *format = format_next(&cli, NULL);
     printf("usage: posenc %s%s%s [OPTIONS]\n\n%s.\n\n%s", command->name,
            *command->operands ? " " : "", command->operands, command->summary,
            command->details);
@@ -460,7 +459,6 @@ void cli_print_help(const struct command *command)
     }
     if (format)
         puts("\nFormats of --out");
-    for (; format && format->name; format++)
-        if (format->commands & command->writes)
-            print_row(format->name, format->purpose);
+    for (; format; format = format_next(&cli, format))
+        print_row(format->name, format->purpose);
 }

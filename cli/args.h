@@ -9,8 +9,8 @@
 #define POSENC_CLI_ARGS_H
 
 #include "base/text/text.h"
-#include "formats.h"
 
+#include <jansson.h>
 #include <posenc/backend.h>
 #include <posenc/experimental.h>
 #include <signal.h>
@@ -65,9 +65,7 @@ struct command {
     int (*run)(struct cli *cli);
     const char *operands; /* operands in the usage line */
     const char *summary;
-    const char *details;                 /* text of --help; ends with a newline */
-    const struct output_format *formats; /* formats of --out, or NULL */
-    unsigned writes;                     /* BY_VERIFY, ...: selects among `formats` */
+    const char *details; /* text of --help; ends with a newline */
 };
 
 /* Commands that accept an option, as bits. */

@@ -408,7 +408,7 @@ static int bench_all(struct cli *cli)
     const int unusable_tuning = use_tuning(cli);
     if (unusable_tuning)
         return unusable_tuning;
-    if (session_begin(&bench.session, cli, BY_BENCH, false, false) != EXIT_OK)
+    if (session_begin(&bench.session, cli, false, false) != EXIT_OK)
         return EXIT_USAGE;
     session_select_plugin_kernels(&bench.session);
     const int code =

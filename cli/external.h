@@ -4,6 +4,7 @@
 
 #include "args.h"
 #include "data.h"
+#include "outputs.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -149,7 +149,7 @@ int command_instructions(struct cli *cli)
         cli_reject(cli, "nothing is counted here", NULL, "it takes Linux on x86-64");
         return EXIT_SKIPPED;
     }
-    if (session_begin(&session, cli, BY_BENCH, false, false) != EXIT_OK)
+    if (session_begin(&session, cli, false, false) != EXIT_OK)
         return EXIT_USAGE;
     session_select_plugin_kernels(&session);
     struct counting counting = { .session = &session,

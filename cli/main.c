@@ -10,11 +10,9 @@
 #include "data.h"
 #include "external.h"
 #include "outputs.h"
-#include "pair.h"
 #include "plugins.h"
 #include "select.h"
 #include "base/text/text.h"
-#include "table.h"
 #include "tuning_file.h"
 
 #include <errno.h>
@@ -31,16 +29,14 @@ static const struct command commands[] = {
       "--config supports and rejects.\n"
       "Examples\n"
       "  posenc list kernels\n"
-      "  posenc list cases --dtype bf16\n",
-      NULL, 0 },
+      "  posenc list cases --dtype bf16\n" },
     { "verify", FOR_VERIFY, command_verify, "", "Checks backends for conformance",
       "Runs golden vectors, accuracy scans with error limits, digests, and checks of memory,\n"
       "properties, side effects and random problems on every backend that runs here, or on\n"
       "those selected. With --plugin alone, on the plug-in. Exit code 1 if anything fails.\n"
       "Examples\n"
       "  posenc verify --kernel rope_half --backend avx2\n"
-      "  posenc verify -v --case rope_half/f32/given/hd96-r24\n",
-      record_formats, BY_VERIFY },
+      "  posenc verify -v --case rope_half/f32/given/hd96-r24\n" },
     { "bench", FOR_BENCH, command_bench, "", "Times backends",
       "Prints a median with an interval, GB/s of useful bytes, % of roofline and the speedup\n"
       "over libm. Every output is checked before it is timed. Without --model: one shape in\n"
@@ -54,8 +50,7 @@ static const struct command commands[] = {
       "Examples\n"
       "  posenc bench --kernel rope_half --dtype bf16\n"
       "  posenc bench --instructions --kernel rope_half\n"
-      "  posenc bench --model llama-3.1-8b -o run.jsonl\n",
-      record_formats, BY_BENCH },
+      "  posenc bench --model llama-3.1-8b -o run.jsonl\n" },
     { "pair", FOR_PAIR, command_pair, "BASE HEAD", "Times two builds side by side, once",
       "BASE and HEAD are builds of the library (libposenc.so) or plug-ins. Both are timed in\n"
       "this process, alternately, with a second copy of BASE as the A/A control. One process\n"
@@ -66,8 +61,7 @@ static const struct command commands[] = {
       "77 if nothing can be timed.\n"
       "Examples\n"
       "  posenc pair base/libposenc.so head/libposenc.so --kernel rope_half\n"
-      "  posenc pair old.so new.so --part results,times -o pair.jsonl\n",
-      pair_formats, BY_ALL },
+      "  posenc pair old.so new.so --part results,times -o pair.jsonl\n" },
     { "table", FOR_TABLE, command_table, "[TABLE]",
       "Prints the numbers that a kernel computes, by one backend",
       "--problem LINE prints the output of any kernel. Of sinusoidal and rope_table, "
@@ -85,8 +79,7 @@ static const struct command commands[] = {
       "  posenc table rope_table --model llama-3.1-8b --positions 131071\n"
       "  posenc table frequencies --problem 'rope_table rotary_dim=128 scaling=ntk factor=4'\n"
       "  posenc table --problem 't5_bias heads=1 queries=1 keys=9 query_offset=4\n"
-      "      num_buckets=8 max_distance=16 bidirectional=true recipe=index'\n",
-      table_formats, BY_ALL },
+      "      num_buckets=8 max_distance=16 bidirectional=true recipe=index'\n" },
     { "vectors", FOR_VECTORS, command_vectors, "info|export DIR|prompts DIR|answers DIR",
       "Exports golden vectors, and judges answers to them",
       "info counts cases and values by group and explains the flags. export writes a new\n"
@@ -99,8 +92,7 @@ static const struct command commands[] = {
       "  posenc vectors info\n"
       "  posenc vectors export golden\n"
       "  posenc vectors prompts work --kernel rope_half --model llama-3.1-8b\n"
-      "  posenc vectors answers work --kernel rope_half --model llama-3.1-8b\n",
-      record_formats, BY_VERIFY },
+      "  posenc vectors answers work --kernel rope_half --model llama-3.1-8b\n" },
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 

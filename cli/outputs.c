@@ -295,21 +295,18 @@ static int add_output(const struct cli *cli, struct outputs *outputs,
     return open_file(cli, outputs, output);
 }
 
-static int add_request(const struct cli *cli, struct outputs *outputs,
-                       const struct output_format *formats, unsigned commands,
-                       const char *request)
+static int add_request(const struct cli *cli, struct outputs *outputs, const char *request)
 {
-    size_t n = 0, length = strcspn(request, ":");
-    const struct output_format *format = format_find(formats, commands, request, length);
-    if (!format) {
-        const char *names[LIST_MAX];
-        char name[96];
-        for (; formats->name && n < LIST_MAX; formats++)
-            if (formats->commands & commands)
-                names[n++] = formats->name;
-        snprintf(name, sizeof name, "%.*s", (int)length, request);
+    const int length = (int)strcspn(request, ":");
+    const struct output_format *format = NULL;
+    const char *names[LIST_MAX];
+    char name[96];
+    size_t n = 0;
+    snprintf(name, sizeof name, "%.*s", length, request);
+    while ((format = format_next(cli, format)) && strcmp(format->name, name) != 0)
+        names[n++] = format->name;
+    if (!format)
         return cli_reject_name(cli, "--out", name, names, n);
-    }
     const char *path = request[length] == ':' ? request + length + 1 : NULL;
     if (path && *path == '\0')
         return cli_reject(cli, "--out", request, "expected FORMAT or FORMAT:PATH");
@@ -318,17 +315,16 @@ static int add_request(const struct cli *cli, struct outputs *outputs,
     return add_output(cli, outputs, format, path && strcmp(path, "-") == 0 ? NULL : path);
 }
 
-int outputs_open(struct cli *cli, struct outputs *outputs, const struct output_format *formats,
-                 unsigned commands)
+int outputs_open(const struct cli *cli, struct outputs *outputs)
 {
     outputs->n = 0;
     for (size_t i = 0; i < cli->out.n; i++) {
-        if (add_request(cli, outputs, formats, commands, cli->out.item[i]) != EXIT_OK) {
+        if (add_request(cli, outputs, cli->out.item[i]) != EXIT_OK) {
             outputs_discard(outputs);
             return EXIT_USAGE;
         }
     }
-    return cli->out.n > 0 ? EXIT_OK : add_output(cli, outputs, &formats[0], NULL);
+    return cli->out.n > 0 ? EXIT_OK : add_output(cli, outputs, format_next(cli, NULL), NULL);
 }
 
 static void discard(struct output_file *output)

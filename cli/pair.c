@@ -383,8 +383,7 @@ static int pair_builds(struct pair_run *run)
         return status;
     session->compare = json_pack("{s:o,s:o}", "base", build_record(run->base), "head",
                                  build_record(run->head));
-    session->formats = pair_formats;
-    status = session_open(session, BY_ALL, !session->cli->pairs);
+    status = session_open(session, !session->cli->pairs);
     if (status == EXIT_OK)
         status = run_parts(run);
     if (status != EXIT_OK)

@@ -53,6 +53,5 @@ void pair_count_instructions(struct pair_run *run);
 
 /* Returns the record that announces a row; with the addresses of its code if `with_entries`. */
 json_t *pair_record_planned(const struct pair_row *row, bool with_entries);
-extern const struct output_format pair_formats[]; /* of --out */
 
 #endif

@@ -302,7 +302,7 @@ static int begin_records(struct session *session, bool with_vectors)
     return has_lost_records(session) ? reject_records(session) : EXIT_OK;
 }
 
-int session_begin(struct session *session, struct cli *cli, unsigned command, bool with_vectors,
+int session_begin(struct session *session, struct cli *cli, bool with_vectors,
                   bool plugins_alone)
 {
     size_t n_models = session->n_models;
@@ -313,20 +313,17 @@ int session_begin(struct session *session, struct cli *cli, unsigned command, bo
         select_all(cli, &session->selected, plugins_alone) != EXIT_OK ||
         (n_models == 0 &&
          session_load_models(session, cli->model.item, cli->model.n) != EXIT_OK) ||
-        check_kernels(session) != EXIT_OK ||
-        session_open(session, command, with_vectors) != EXIT_OK) {
+        check_kernels(session) != EXIT_OK || session_open(session, with_vectors) != EXIT_OK) {
         session_abort(session);
         return EXIT_USAGE;
     }
     return EXIT_OK;
 }
 
-int session_open(struct session *session, unsigned command, bool with_vectors)
+int session_open(struct session *session, bool with_vectors)
 {
     struct cli *cli = session->cli;
-    if (outputs_open(cli, &session->outputs,
-                     session->formats ? session->formats : record_formats,
-                     command) != EXIT_OK ||
+    if (outputs_open(cli, &session->outputs) != EXIT_OK ||
         (with_vectors && data_vectors(cli, &session->vectors) != EXIT_OK) ||
         begin_records(session, with_vectors) != EXIT_OK)
         return EXIT_USAGE;

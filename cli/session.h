@@ -10,7 +10,6 @@
 #include "conformance/readers/vectors.h"
 #include "base/machine/noise.h"
 #include "base/records.h"
-#include "formats.h"
 #include "outputs.h"
 #include "progress.h"
 #include "problem.h"
@@ -20,7 +19,6 @@ struct session {
     struct cli *cli;
     struct selection selected;
     struct outputs outputs;
-    const struct output_format *formats; /* formats of --out; NULL: record_formats */
     struct records records;
     struct shard shard;       /* share of the cases, from --shard */
     bool in_other_shard;      /* a selected case is in another share */
@@ -36,14 +34,13 @@ struct session {
     bool matched[LIST_MAX]; /* patterns of --case that matched an id */
 };
 
-/* Resolves the names on the command line, opens the outputs in formats of `command` (BY_VERIFY, ...), and writes the
- * first records. Golden vectors are loaded if `with_vectors`. If `plugins_alone`, plug-ins of --plugin replace the
+/* Resolves the names on the command line, opens the outputs, and writes the first records. Golden vectors are loaded if `with_vectors`. If `plugins_alone`, plug-ins of --plugin replace the
  * library's backends. Returns EXIT_OK, or EXIT_USAGE after a message. */
-int session_begin(struct session *session, struct cli *cli, unsigned command, bool with_vectors,
+int session_begin(struct session *session, struct cli *cli, bool with_vectors,
                   bool plugins_alone);
 /* Opens the outputs and writes the first records, for a caller that resolved the names itself. After EXIT_USAGE the
  * caller calls session_abort(). */
-int session_open(struct session *session, unsigned command, bool with_vectors);
+int session_open(struct session *session, bool with_vectors);
 
 /* Replaces the models by those of these names. Returns EXIT_OK, or EXIT_USAGE after a message. */
 int session_load_models(struct session *session, const char *const *names, size_t n);

@@ -235,15 +235,6 @@ static int compute_values(struct cli *cli, struct model_problem *input,
 
 /* ---- Formats ---- */
 
-const struct output_format table_formats[] = {
-    { "csv", "csv", BY_ALL, false, "a line a row, under a line of names", "[cpr]*,*", NULL,
-      NULL },
-    { "npy", "npy", BY_ALL, false, "one array, no bf16", "?NUMPY*", NULL, NULL },
-    { "safetensors", "safetensors", BY_ALL, false, "all arrays by name",
-      "????????{\"*\":{\"dtype\":*", NULL, NULL },
-    { .name = NULL },
-};
-
 static void write_position(const struct number_table *table, int64_t row, FILE *out)
 {
     for (int axis = 0; axis < table->n_axes; axis++) {
@@ -326,7 +317,7 @@ static int write_values(struct cli *cli, struct model_problem *input,
 static int write_all(struct cli *cli, enum table_kind kind, struct model_problem *input)
 {
     struct outputs outputs;
-    int status = outputs_open(cli, &outputs, table_formats, BY_ALL);
+    int status = outputs_open(cli, &outputs);
     if (status != EXIT_OK)
         return status;
     for (size_t i = 0; i < outputs.n && kind != TABLE_VALUES && status == EXIT_OK; i++)

@@ -23,8 +23,6 @@ struct number_table {
     void *array[2];
 };
 
-extern const struct output_format table_formats[]; /* ends with a NULL name */
-
 /* Stores the positions of --positions or --grid, and sets the number of tokens of the problem. Returns EXIT_OK, or
  * EXIT_USAGE after a message. */
 int table_set_rows(const struct cli *cli, struct model_problem *input,

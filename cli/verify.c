@@ -310,8 +310,7 @@ static int verify_all(struct verify *verify)
 static int verify_selected(struct verify *verify, struct cli *cli)
 {
     struct session *session = &verify->session;
-    if (check_arguments(cli) != EXIT_OK ||
-        session_begin(session, cli, BY_VERIFY, true, true) != EXIT_OK)
+    if (check_arguments(cli) != EXIT_OK || session_begin(session, cli, true, true) != EXIT_OK)
         return EXIT_USAGE;
     int status = read_error_limits(session);
     if (status == EXIT_OK) {
