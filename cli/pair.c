@@ -99,7 +99,7 @@ static const struct implementation *find_usable(const struct library *library, c
 
 static void add_backends(struct pair_run *run, const struct library *library)
 {
-    for (size_t i = 0; i < library->n && run->n_backends < PAIR_BACKENDS; i++) {
+    for (size_t i = 0; i < library->n && run->n_backends < BACKENDS_MAX; i++) {
         const char *name = library->implementations[i].backend->name;
         size_t at = 0;
         while (at < run->n_backends && strcmp(run->backends[at].name, name) != 0)
@@ -124,63 +124,30 @@ static const struct posenc_backend *descriptor_of(const struct pair_run *run,
     return implementation->backend;
 }
 
-/* Returns true if the backend or its family has that name. */
-static bool has_name(const struct pair_run *run, const struct pair_backend *backend,
-                     const char *name)
-{
-    return strcmp(backend->name, name) == 0 ||
-           strcmp(descriptor_of(run, backend)->family, name) == 0;
-}
-
-static bool is_selected(const struct pair_run *run, const struct pair_backend *backend)
-{
-    const struct option_values *names = &run->session.cli->backend;
-    bool selected = names->n == 0;
-    for (size_t i = 0; i < names->n; i++)
-        selected = selected || has_name(run, backend, names->item[i]);
-    return selected;
-}
-
-/* Rejects a name of --backend if no backend has it, or none of them can run here. */
-static int check_backend(const struct pair_run *run, const char *name)
-{
-    const char *names[PAIR_BACKENDS], *unavailable_reason = NULL;
-    bool known = false, runs = false;
-    for (size_t i = 0; i < run->n_backends; i++) {
-        const struct pair_backend *backend = &run->backends[i];
-        names[i] = backend->name;
-        if (!has_name(run, backend, name))
-            continue;
-        known = true;
-        runs = runs || backend->base || backend->head;
-        unavailable_reason = posenc_backend_unavailable_reason(descriptor_of(run, backend));
-    }
-    if (!known)
-        return cli_reject_name(run->session.cli, "--backend", name, names, run->n_backends);
-    return runs ? EXIT_OK
-                : cli_reject(run->session.cli, "--backend", name,
-                             "cannot run here: %s; expected one that can",
-                             unavailable_reason ? unavailable_reason : "its build rejects it");
-}
-
 /* Keeps the selected backends that run here. Records describe the backends of head, and those that base alone has. */
 static int choose_backends(struct pair_run *run)
 {
-    const struct cli *cli = run->session.cli;
     struct selection *selected = &run->session.selected;
-    size_t kept = 0;
+    struct candidates candidates = { 0 };
     add_backends(run, run->head);
     add_backends(run, run->base);
-    for (size_t i = 0; i < cli->backend.n; i++)
-        if (check_backend(run, cli->backend.item[i]) != EXIT_OK)
-            return EXIT_USAGE;
-    for (size_t i = 0; i < run->n_backends; i++)
-        if (is_selected(run, &run->backends[i]) &&
-            (run->backends[i].base || run->backends[i].head))
-            run->backends[kept++] = run->backends[i];
-    run->n_backends = kept;
-    for (size_t i = 0; i < kept && selected->n < BACKENDS_MAX; i++)
-        selected->backends[selected->n++] = descriptor_of(run, &run->backends[i]);
+    for (size_t i = 0; i < run->n_backends; i++) {
+        const struct posenc_backend *backend = descriptor_of(run, &run->backends[i]);
+        const char *reason = posenc_backend_unavailable_reason(backend);
+        candidates.backend[i] = backend;
+        if (!run->backends[i].base && !run->backends[i].head)
+            candidates.reason[i] = reason ? reason : "its build rejects it";
+    }
+    candidates.n = run->n_backends;
+    if (select_named(run->session.cli, &candidates) != EXIT_OK)
+        return EXIT_USAGE;
+    for (size_t i = 0; i < candidates.n; i++) {
+        if (!candidates.chosen[i] || candidates.reason[i])
+            continue;
+        run->backends[selected->n] = run->backends[i];
+        selected->backends[selected->n++] = candidates.backend[i];
+    }
+    run->n_backends = selected->n;
     return EXIT_OK;
 }
 

@@ -10,8 +10,6 @@
 #include "conformance/engine/library.h"
 #include "session.h"
 
-enum { PAIR_BACKENDS = 2 * BACKENDS_MAX };
-
 /* Backend of one build or both. An implementation is NULL if the build lacks it or it cannot run here. `control` is the
  * implementation in a second copy of base. */
 struct pair_backend {
@@ -36,7 +34,7 @@ struct pair_run {
     struct library *base, *head;
     struct library *control; /* second copy of base, for the A/A control; NULL without times */
     size_t n_backends, n_cases, n_rows, n_chosen;
-    struct pair_backend backends[PAIR_BACKENDS];
+    struct pair_backend backends[BACKENDS_MAX];
     struct bench_case *cases;
     struct pair_row *rows;    /* case by case */
     struct pair_row **chosen; /* in the order of --pairs */

@@ -22,7 +22,7 @@ struct results {
     struct checks checks;
     struct conf_options options;
     struct checks_implementation
-        implementations[2 * PAIR_BACKENDS]; /* base and head of each backend */
+        implementations[2 * BACKENDS_MAX]; /* base and head of each backend */
     struct problem_line *extra;
     size_t n_extra;
     json_t *failures;          /* failed checks of base, by case, backend and suite */

@@ -12,19 +12,17 @@
 
 /* ---- Backends ---- */
 
-/* Backends to choose from: the library's, then further plug-ins of --plugin. */
-struct candidates {
-    size_t n;
-    const struct posenc_backend *backend[BACKENDS_MAX];
-    bool is_plugin[BACKENDS_MAX]; /* named by --plugin */
-    bool chosen[BACKENDS_MAX];
-};
-
 /* Returns true for a command that reports a crash of a plug-in as a result. For others it is an error. */
 static bool has_results(const struct cli *cli)
 {
     return strcmp(cli->command, "verify") == 0 || strcmp(cli->command, "bench") == 0 ||
            cli->answers;
+}
+
+static void add_candidate(struct candidates *candidates, const struct posenc_backend *backend)
+{
+    candidates->reason[candidates->n] = posenc_backend_unavailable_reason(backend);
+    candidates->backend[candidates->n++] = backend;
 }
 
 static int add_plugin(const struct cli *cli, enum plugin_kind kind, const char *path,
@@ -50,19 +48,18 @@ static int add_plugin(const struct cli *cli, enum plugin_kind kind, const char *
             strcmp(candidates->backend[i]->name, backend->name) == 0)
             return cli_reject(cli, option, path, "has the name %s, as another backend",
                               backend->name);
-    candidates->n += at == candidates->n;
-    candidates->backend[at] = backend;
+    if (at == candidates->n)
+        add_candidate(candidates, backend);
     candidates->is_plugin[at] = true;
     return EXIT_OK;
 }
 
+/* Lists the library's backends, then further plug-ins of --plugin. */
 static int list_candidates(const struct cli *cli, struct candidates *candidates)
 {
     *candidates = (struct candidates){ 0 };
-    while (candidates->n < BACKENDS_MAX && posenc_backend_at(candidates->n)) {
-        candidates->backend[candidates->n] = posenc_backend_at(candidates->n);
-        candidates->n++;
-    }
+    while (candidates->n < BACKENDS_MAX && posenc_backend_at(candidates->n))
+        add_candidate(candidates, posenc_backend_at(candidates->n));
     for (size_t i = 0; i < cli->plugin.n; i++)
         if (add_plugin(cli, PLUGIN_LIBRARY, cli->plugin.item[i], candidates) != EXIT_OK)
             return EXIT_USAGE;
@@ -77,21 +74,21 @@ static size_t list_usable(const struct candidates *candidates, const char *names
 {
     size_t n = 0;
     for (size_t i = 0; i < candidates->n; i++)
-        if (!posenc_backend_unavailable_reason(candidates->backend[i]))
+        if (!candidates->reason[i])
             names[n++] = candidates->backend[i]->name;
     return n;
 }
 
 static int reject_unusable(const struct cli *cli, const char *item, const char *name,
-                           const struct candidates *candidates, const char *unavailable_reason)
+                           const struct candidates *candidates, const char *reason)
 {
     const char *names[BACKENDS_MAX];
     const size_t n = list_usable(candidates, names);
     char text[512] = "";
     for (size_t i = 0; i < n; i++)
         text_list_add(text, sizeof text, ", ", names[i]);
-    return cli_reject(cli, item, name, "cannot run here: %s; expected one of %s",
-                      unavailable_reason, n > 0 ? text : "none");
+    return cli_reject(cli, item, name, "cannot run here: %s; expected one of %s", reason,
+                      n > 0 ? text : "none");
 }
 
 static int reject_unknown(const struct cli *cli, const char *item, const char *name,
@@ -123,9 +120,9 @@ static int choose_named(const struct cli *cli, struct candidates *candidates, co
     bool known = false, usable = false;
     for (size_t i = 0; i < candidates->n; i++) {
         const bool exact = strcmp(candidates->backend[i]->name, name) == 0;
+        const char *reason = candidates->reason[i];
         if (!exact && strcmp(candidates->backend[i]->family, name) != 0)
             continue;
-        const char *reason = posenc_backend_unavailable_reason(candidates->backend[i]);
         known = true;
         unavailable_reason = reason ? reason : unavailable_reason;
         usable = usable || !reason;
@@ -143,20 +140,28 @@ static int choose_named(const struct cli *cli, struct candidates *candidates, co
                   : reject_unusable(cli, "--backend", name, candidates, unavailable_reason);
 }
 
+int select_named(const struct cli *cli, struct candidates *candidates)
+{
+    for (size_t i = 0; i < candidates->n; i++)
+        candidates->chosen[i] = cli->backend.n == 0;
+    for (size_t i = 0; i < cli->backend.n; i++)
+        if (choose_named(cli, candidates, cli->backend.item[i]) != EXIT_OK)
+            return EXIT_USAGE;
+    return EXIT_OK;
+}
+
 /* Returns true if the command line adds a backend. */
 static bool names_plugins(const struct cli *cli)
 {
     return cli->plugin.n > 0 || cli->exec.n > 0 || cli->answers;
 }
 
+/* Lists and chooses backends; without --backend, if `plugins_alone`, the plug-ins if there are any. */
 static int choose_candidates(const struct cli *cli, struct candidates *candidates,
                              bool plugins_alone)
 {
-    if (list_candidates(cli, candidates) != EXIT_OK)
+    if (list_candidates(cli, candidates) != EXIT_OK || select_named(cli, candidates) != EXIT_OK)
         return EXIT_USAGE;
-    for (size_t i = 0; i < cli->backend.n; i++)
-        if (choose_named(cli, candidates, cli->backend.item[i]) != EXIT_OK)
-            return EXIT_USAGE;
     for (size_t i = 0; i < candidates->n && cli->backend.n == 0; i++)
         candidates->chosen[i] =
             candidates->is_plugin[i] || !plugins_alone || !names_plugins(cli);
@@ -186,10 +191,8 @@ int select_one(struct cli *cli, enum posenc_kernel kernel,
         return cli_reject(cli, "--backend", cli->backend.item[1], "expected one backend");
     const char *name = cli->backend.n > 0 ? cli->backend.item[0] : cli->plugin.item[0];
     for (size_t i = 0; i < candidates.n; i++) {
-        const char *unavailable_reason =
-            posenc_backend_unavailable_reason(candidates.backend[i]);
-        if (candidates.chosen[i] && unavailable_reason)
-            return reject_unusable(cli, "--plugin", name, &candidates, unavailable_reason);
+        if (candidates.chosen[i] && candidates.reason[i])
+            return reject_unusable(cli, "--plugin", name, &candidates, candidates.reason[i]);
         if (candidates.chosen[i] && posenc_backend_provides(candidates.backend[i], kernel)) {
             *backend = candidates.backend[i];
             return EXIT_OK;

@@ -42,6 +42,19 @@ int select_dtypes(const struct cli *cli, struct selection *selection);
 int select_require(const struct cli *cli, const struct selection *selection,
                    enum posenc_kernel kernel);
 
+/* Backends to choose from. */
+struct candidates {
+    size_t n;
+    const struct posenc_backend *backend[BACKENDS_MAX];
+    const char *reason[BACKENDS_MAX]; /* why it cannot run here, or NULL */
+    bool is_plugin[BACKENDS_MAX];     /* named by --plugin */
+    bool chosen[BACKENDS_MAX];
+};
+
+/* Chooses the candidates that --backend names: a backend, or all of a family that run here. Without --backend, chooses
+ * all. Returns EXIT_OK, or EXIT_USAGE after a message. */
+int select_named(const struct cli *cli, struct candidates *candidates);
+
 /* Finds the backend of --backend or --plugin that provides the kernel; of a family, the first that runs here. Stores
  * NULL, the default backend, without these options. */
 int select_one(struct cli *cli, enum posenc_kernel kernel,
