@@ -122,34 +122,27 @@ static void free_table(struct number_table *table)
     free(table->array[0]);
     free(table->array[1]);
     free(table->positions);
-    free(table->times);
 }
 
 /* Stores the position or time of each row on each axis; the index of the row if the kernel has no positions. */
 static enum posenc_status store_positions(const struct problem *p, struct number_table *table)
 {
-    const bool of_positions = p->kernel == POSENC_KERNEL_SINUSOIDAL ||
-                              p->kernel == POSENC_KERNEL_ROPE_TABLE,
-               are_times = of_positions && p->position_kind == POSENC_POSITIONS_F32;
+    const bool of_positions = kernel_has_freqs(p->kernel);
     table->position_header = of_positions ? "position" : "row";
-    if (table->positions || table->times)
+    if (table->positions)
         return POSENC_OK;
     table->n_axes = of_positions ? problem_axes(p) : 1;
-    const int64_t rows = table->rows, n = rows * table->n_axes,
-                  tokens = of_positions ? p->tokens : rows;
-    table->positions = are_times ? NULL : malloc((size_t)n * sizeof *table->positions);
-    table->times = are_times ? malloc((size_t)n * sizeof *table->times) : NULL;
-    if (!table->positions && !table->times)
-        return POSENC_ERR_MEMORY;
-    for (int64_t i = 0; i < n; i++) {
-        const int64_t b = i % rows / tokens, t = i % rows % tokens;
-        const int axis = (int)(i / rows);
-        if (are_times)
-            table->times[i] = (float)problem_time(p, b, t, axis);
-        else
-            table->positions[i] = of_positions ? problem_axis_position(p, b, t, axis) : i;
+    table->are_times = of_positions && p->position_kind == POSENC_POSITIONS_F32;
+    table->positions = malloc((size_t)(table->rows * table->n_axes) * sizeof *table->positions);
+    for (int64_t i = 0; table->positions && i < table->rows * table->n_axes; i++) {
+        const int64_t tokens = of_positions ? p->tokens : table->rows;
+        const int64_t b = i % table->rows / tokens, t = i % table->rows % tokens;
+        const int axis = (int)(i / table->rows);
+        table->positions[i] = !of_positions      ? (double)i
+                              : table->are_times ? (double)(float)problem_time(p, b, t, axis)
+                                                 : (double)problem_axis_position(p, b, t, axis);
     }
-    return POSENC_OK;
+    return table->positions ? POSENC_OK : POSENC_ERR_MEMORY;
 }
 
 /* Copies the outputs of a call to dense arrays. */
@@ -179,29 +172,37 @@ static enum posenc_status copy_outputs(const struct call *call, struct number_ta
 static enum posenc_status run_call(struct call *call, const struct posenc_backend *backend,
                                    const struct number_table *table)
 {
-    struct posenc_positions *positions = call_positions(call);
-    if (positions && (table->positions || table->times))
-        *positions = (struct posenc_positions){
-            .kind = table->times ? POSENC_POSITIONS_F32 : POSENC_POSITIONS_I64,
-            .data = table->times ? (const void *)table->times : table->positions,
+    const int64_t n = table->positions ? table->rows * table->n_axes : 0;
+    int64_t *whole = malloc((size_t)(n + 1) * sizeof *whole);
+    float *times = (float *)whole;
+    if (!whole)
+        return POSENC_ERR_MEMORY;
+    for (int64_t i = 0; i < n; i++) {
+        if (table->are_times)
+            times[i] = (float)table->positions[i];
+        else
+            whole[i] = (int64_t)table->positions[i];
+    }
+    if (n > 0)
+        *call_positions(call) = (struct posenc_positions){
+            .kind = table->are_times ? POSENC_POSITIONS_F32 : POSENC_POSITIONS_I64,
+            .data = whole,
             .stride_token = 1,
             .stride_axis = table->n_axes > 1 ? table->rows : 0,
         };
     worker_enter_kernel(posenc_kernel_name(call->problem.kernel));
     const enum posenc_status status = call_run(call, backend);
     worker_leave_kernel();
+    free(whole);
     return status;
 }
 
 static int64_t largest_position(const struct problem *problem, const struct number_table *table)
 {
-    int64_t largest = problem_position(problem, 0, problem->tokens - 1);
-    for (int64_t i = 0; i < table->rows * table->n_axes; i++) {
-        const int64_t at =
-            table->times ? (int64_t)floorf(table->times[i]) : table->positions[i];
-        largest = i == 0 || at > largest ? at : largest;
-    }
-    return largest;
+    double largest = (double)problem_position(problem, 0, problem->tokens - 1);
+    for (int64_t i = 0; table->positions && i < table->rows * table->n_axes; i++)
+        largest = i == 0 ? table->positions[i] : fmax(largest, table->positions[i]);
+    return (int64_t)floor(largest);
 }
 
 static int compute_values(struct cli *cli, struct model_problem *input,
@@ -238,12 +239,9 @@ static int compute_values(struct cli *cli, struct model_problem *input,
 static void write_position(const struct number_table *table, int64_t row, FILE *out)
 {
     for (int axis = 0; axis < table->n_axes; axis++) {
-        const int64_t at = axis * table->rows + row;
         fputs(axis > 0 ? "," : "", out);
-        if (table->times)
-            fprintf(out, "%.9g", (double)table->times[at]);
-        else
-            fprintf(out, "%lld", (long long)table->positions[at]);
+        fprintf(out, table->are_times ? "%.9g" : "%.0f",
+                table->positions[axis * table->rows + row]);
     }
 }
 

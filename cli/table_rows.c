@@ -71,12 +71,9 @@ static int64_t expand_list(const char *list, bool is_time, struct number_table *
         if (!read_piece(&at, is_time, bad, &range))
             return -1;
         const int64_t rows = range_rows(&range);
-        for (int64_t i = 0; i < rows && (table->times || table->positions); i++) {
+        for (int64_t i = 0; i < rows && table->positions; i++) {
             const double position = fmin(range.from + (double)i * range.step, range.to);
-            if (is_time)
-                table->times[n + i] = (float)position;
-            else
-                table->positions[n + i] = (int64_t)position;
+            table->positions[n + i] = is_time ? (double)(float)position : floor(position);
         }
         n += rows < MOST_ROWS ? rows : MOST_ROWS + 1;
         if (n > MOST_ROWS)
@@ -88,14 +85,13 @@ static int64_t expand_list(const char *list, bool is_time, struct number_table *
 static int allocate_rows(const struct cli *cli, const char *option, int64_t n, bool are_times,
                          struct number_table *table)
 {
-    const size_t bytes = (size_t)table->n_axes * (are_times ? sizeof(float) : sizeof(int64_t));
-    void *memory = n <= MOST_ROWS ? malloc((size_t)n * bytes) : NULL;
-    if (!memory)
-        return cli_reject(cli, option, NULL, "too many rows: expected at most %d", MOST_ROWS);
     table->rows = n;
-    table->times = are_times ? memory : NULL;
-    table->positions = are_times ? NULL : memory;
-    return EXIT_OK;
+    table->are_times = are_times;
+    table->positions =
+        n <= MOST_ROWS ? calloc((size_t)(n * table->n_axes), sizeof *table->positions) : NULL;
+    return table->positions
+               ? EXIT_OK
+               : cli_reject(cli, option, NULL, "too many rows: expected at most %d", MOST_ROWS);
 }
 
 static int set_listed_rows(const struct cli *cli, struct problem *problem,
@@ -203,10 +199,8 @@ static int set_grid_rows(const struct cli *cli, struct model_problem *input,
         if (problem->first > position_max - at)
             return cli_reject(cli, "--grid", cli->grid, "expected positions up to %lld",
                               (long long)position_max);
-        if (table->times)
-            table->times[i] = (float)(at + 1) / ((float)of + 1e-6f) * (float)grid.scale;
-        else
-            table->positions[i] = problem->first + at;
+        const float scaled = (float)(at + 1) / ((float)of + 1e-6f) * (float)grid.scale;
+        table->positions[i] = grid.scale > 0.0 ? (double)scaled : (double)(problem->first + at);
     }
     problem->tokens = n;
     return EXIT_OK;
