@@ -433,6 +433,23 @@ int cli_parse(struct cli *cli, const struct command *command, int argc, char **a
 
 enum { HELP_COLUMN = 28, HELP_WIDTH = 80 };
 
+void print_wrapped(const char *text, int column, int to)
+{
+    int at = column;
+    for (bool first = true; *text != '\0'; first = false) {
+        int length = (int)strcspn(text, " ");
+        if (!first && at + 1 + length > to) {
+            printf("\n%*s", column, "");
+            at = column;
+        } else if (!first) {
+            at += printf(" ");
+        }
+        at += printf("%.*s", length, text);
+        text += length + (text[length] == ' ');
+    }
+    putchar('\n');
+}
+
 static void print_row(const char *left, const char *help)
 {
     const int length = printf("  %s", left);

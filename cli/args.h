@@ -8,7 +8,7 @@
 #ifndef POSENC_CLI_ARGS_H
 #define POSENC_CLI_ARGS_H
 
-#include "base/text/text.h"
+#include "messages.h"
 
 #include <jansson.h>
 #include <posenc/backend.h>
@@ -86,26 +86,8 @@ enum {
 int cli_parse(struct cli *cli, const struct command *command, int argc, char **argv);
 void cli_free(struct cli *cli);
 void cli_print_help(const struct command *command);
-
-/* ---- Messages on standard error (messages.c) ---- */
-
-/* Prints "posenc COMMAND: ITEM: VALUE: expected ..." and returns EXIT_USAGE. `value` may be NULL. */
-int cli_reject(const struct cli *cli, const char *item, const char *value, const char *expected,
-               ...) PRINTF_LIKE(4, 5);
-/* Does the same for a name that is none of `names`: suggests similar ones, or all of a short list. */
-int cli_reject_name(const struct cli *cli, const char *item, const char *value,
-                    const char *const *names, size_t n);
-/* Does the same for an error of the library; `error` may be NULL. */
-int cli_reject_status(const struct cli *cli, const char *item, enum posenc_status status,
-                      const struct posenc_error *error);
-int cli_reject_memory(const struct cli *cli);
-/* Rejects an operand of a command that takes none. Returns EXIT_OK without operands. */
-int cli_reject_operands(const struct cli *cli);
-
-/* Prints a note, unless --quiet is set. */
-void cli_print_note(const char *format, ...) PRINTF_LIKE(1, 2);
-void cli_set_quiet(bool quiet);
-bool cli_is_quiet(void);
+/* Prints a text wrapped before column `to`. The cursor is at `column`, which is the indent of all further lines. */
+void print_wrapped(const char *text, int column, int to);
 
 /* Reject options that have no effect together with --problem or --verbose. Return EXIT_OK or EXIT_USAGE. */
 int cli_check_options_with_problem(const struct cli *cli);

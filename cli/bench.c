@@ -11,9 +11,7 @@
 #include "base/text/text.h"
 #include "bench/machine.h"
 #include "emit.h"
-#include "instructions.h"
 #include "plugins.h"
-#include "probe.h"
 #include "session.h"
 #include "worker.h"
 
@@ -452,9 +450,9 @@ int command_bench(struct cli *cli)
     if (cli_reject_operands(cli) != EXIT_OK)
         return EXIT_USAGE;
     if (cli->probe)
-        return probe_machine(cli);
+        return bench_probe(cli);
     if (cli->instructions)
-        return command_instructions(cli);
+        return bench_instructions(cli);
     if (cli->tune)
         cli->command = "tune"; /* the command in messages and records */
     return bench_all(cli);

@@ -8,6 +8,7 @@
 
 #include "conformance/readers/vectors.h"
 #include "args.h"
+#include "outputs.h"
 
 #include <jansson.h>
 #include <stddef.h>
@@ -41,10 +42,26 @@ const struct topic *topic_at(size_t i);
 /* Returns the summary of a topic, or "". */
 const char *topic_summary(const char *kind, const char *name);
 
-/* Prints a text wrapped before column `to`. The cursor is at `column`, which is the indent of all further lines. */
-void print_wrapped(const char *text, int column, int to);
-
 /* Copies the first name of a list "a, b, c". Returns the rest of the list, or NULL after the last name. */
 const char *topic_next_name(const char *list, char *piece, size_t size);
+
+/* ---- External commands: posenc NAME runs the program posenc-NAME, as git does ---- */
+
+/* Replaces this process by posenc-NAME with the arguments argv[2], ...: from the folder beside this program, else from
+ * PATH. Returns only on failure: EXIT_USAGE after a message, or EXTERNAL_NOT_FOUND if there is no posenc-NAME. */
+int external_exec(const char *name, char **argv);
+enum { EXTERNAL_NOT_FOUND = -1 };
+
+/* Runs posenc-NAME with the arguments argv[1], ..., and returns its output, to be freed. Returns NULL after a message
+ * of that program, or about `option` if the program or Python is missing. */
+char *external_read(const struct cli *cli, const char *option, const char *name,
+                    const char **argv);
+
+/* Checks, before a run that takes minutes, that the program that writes a format can be started. Returns EXIT_OK, or
+ * EXIT_USAGE after a message. */
+int external_check_format(const struct cli *cli, const struct output_format *format);
+/* Has that program write records to a stream. Returns its exit code; the program prints its own messages. */
+int external_write_format(const struct cli *cli, const struct output_format *format,
+                          const json_t *records, FILE *to);
 
 #endif

@@ -3,7 +3,7 @@
 #include "emit.h"
 #include "conformance/engine/judge.h"
 #include "plugins.h"
-#include "models.h"
+#include "problem.h"
 #include "bench/machine.h"
 #include "conformance/readers/vectors.h"
 #include "base/machine/env.h"
@@ -325,6 +325,28 @@ json_t *emit_overhead(const struct overhead *o)
                   overhead_of(&o->above[OVERHEAD_FRONT]), "prepared",
                   overhead_of(&o->above[OVERHEAD_PREPARED]), "control",
                   overhead_of(&o->above[OVERHEAD_CONTROL])));
+}
+
+json_t *emit_count(const struct kernel_instructions *count,
+                   const struct posenc_backend *backend, const char *build)
+{
+    const struct problem *p = &count->problem;
+    const bool is_counted = count->call[0].by && count->call[1].by;
+    char id[EMIT_ID];
+    problem_id(p, "count", id, sizeof id);
+    json_t *record = merge_members(
+        emit_result("count", p->kernel, p->dtype, problem_numerics_name(p), id, backend),
+        json_pack("{s:s*,s:o*}", "build", build, "vector_width",
+                  backend->lanes ? json_integer(plugins_lanes(backend)) : NULL));
+    if (!is_counted)
+        return merge_members(record, json_pack("{s:s}", "rejected", count->reason));
+    return merge_members(record,
+                         json_pack("{s:s,s:o,s:o,s:o,s:o,s:o}", "by", count->call[0].by,
+                                   "elements", count_member((uint64_t)count->elements[0]),
+                                   "instructions", count_member(count->call[0].instructions),
+                                   "outside", count_member(count->call[0].outside),
+                                   "per_element", record_number(count->per_element), "per_call",
+                                   record_number(count->per_call)));
 }
 
 json_t *emit_footer(const struct records *records, bool complete, double wall_s, json_t *noise)

@@ -3,6 +3,7 @@
 #define POSENC_EMIT_H
 
 #include "bench/bench.h"
+#include "bench/instructions.h"
 #include "bench/overhead.h"
 #include "conformance/engine/engine.h"
 #include "conformance/models/model.h"
@@ -27,6 +28,9 @@ json_t *emit_model(const struct model *model, const struct selection *selection)
 json_t *emit_check(const struct conf_result *result, const char *selection);
 json_t *emit_bench(const struct bench_result *result);
 json_t *emit_overhead(const struct overhead *overhead);
+/* Returns the record of a count. `build` is "base" or "head" in posenc pair, else NULL. */
+json_t *emit_count(const struct kernel_instructions *count,
+                   const struct posenc_backend *backend, const char *build);
 /* Returns a record with the members that all results have. `numerics` is the numerics mode, or "given". */
 json_t *emit_result(const char *kind, enum posenc_kernel kernel, enum posenc_dtype dtype,
                     const char *numerics, const char *id, const struct posenc_backend *backend);

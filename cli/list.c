@@ -5,11 +5,10 @@
 #include "conformance/models/model.h"
 #include "conformance/readers/vectors.h"
 #include "data.h"
-#include "external.h"
 #include "plugins.h"
 #include "select.h"
-#include "tuning_file.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -193,6 +192,31 @@ static int list_cases(struct cli *cli)
     return EXIT_OK;
 }
 
+static int list_tuning(struct cli *cli)
+{
+    char line[512];
+    const char *unused, *path = tuning_file_in_force(&unused);
+    FILE *file = *path ? fopen(path, "r") : NULL;
+    if (!*path) {
+        puts("No tuning file: backends are chosen by the features of the CPU, or by "
+             "POSENC_BACKEND "
+             "and POSENC_MAX_ISA.\nposenc tune measures this CPU and writes one.");
+        return EXIT_OK;
+    }
+    if (!file)
+        return cli_reject(cli, "tuning file", path, "%s", strerror(errno));
+    text_print(stdout, "%s: %s\n", unused ? "Not used" : "In force", unused ? unused : path);
+    puts(
+        "A call uses the first line of its kernel that fits: backend, dtype, and at most these "
+        "bytes.\n");
+    while (fgets(line, sizeof line, file)) {
+        line[strcspn(line, "\n")] = '\0';
+        text_print(stdout, "%s\n", line);
+    }
+    fclose(file);
+    return EXIT_OK;
+}
+
 static int list_topics(const char *kind, const char *heading)
 {
     printf("%-20s %s\n", kind, heading);
@@ -222,7 +246,7 @@ static const struct list_kind kinds[] = {
     { "methods", NULL, "method", "a kernel used in a certain way: posenc explain NAME" },
     { "cases", list_cases, NULL, NULL },
     { "types", list_types, NULL, NULL },
-    { "tuning", tuning_file_list, NULL, NULL },
+    { "tuning", list_tuning, NULL, NULL },
 };
 enum { N_KINDS = sizeof kinds / sizeof *kinds, BY_DEFAULT = 3 };
 

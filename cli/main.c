@@ -2,18 +2,16 @@
  * The posenc program: finds the command, parses its options and runs it.
  *
  * If there are plug-ins, a command that calls kernels itself runs in a worker. All other commands are external
- * programs, posenc-NAME (external.h).
+ * programs, posenc-NAME (data.h).
  */
 #define _POSIX_C_SOURCE 200809L
 #include "worker.h"
 #include "args.h"
 #include "data.h"
-#include "external.h"
 #include "outputs.h"
 #include "plugins.h"
 #include "select.h"
 #include "base/text/text.h"
-#include "tuning_file.h"
 
 #include <errno.h>
 #include <signal.h>

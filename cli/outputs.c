@@ -4,8 +4,8 @@
  */
 #define _GNU_SOURCE
 #include "outputs.h"
-#include "external.h"
-#include "progress.h"
+#include "data.h"
+#include "messages.h"
 
 #include <errno.h>
 #include <fcntl.h>

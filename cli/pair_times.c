@@ -3,7 +3,6 @@
 #include "pair.h"
 #include "emit.h"
 #include "conformance/engine/judge.h"
-#include "instructions.h"
 
 #include <dlfcn.h>
 #include <math.h>
@@ -237,9 +236,8 @@ static void count_row(struct pair_run *run, const struct pair_row *row)
         struct kernel_instructions count;
         (void)instructions_of_kernel(implementations[i], p->kernel, p->dtype, p->freqs.numerics,
                                      &count);
-        records_append(
-            &run->session.records,
-            instructions_record(&count, implementations[i]->backend, i == 0 ? "base" : "head"));
+        records_append(&run->session.records, emit_count(&count, implementations[i]->backend,
+                                                         i == 0 ? "base" : "head"));
     }
 }
 

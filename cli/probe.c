@@ -442,7 +442,7 @@ static int open_records(struct session *session)
     return EXIT_OK;
 }
 
-int probe_machine(struct cli *cli)
+int bench_probe(struct cli *cli)
 {
     struct session session = { .cli = cli };
     const char *emulator = machine_emulator();

@@ -12,11 +12,6 @@
 #include <posenc/experimental.h>
 #include <pthread.h>
 
-/* Measures this machine and prints records on stdout: header, env, doctor and footer. Returns the exit code. */
-int probe_machine(struct cli *cli);
-
-/* ---- Tools of the probe (probe_core.c) ---- */
-
 /* Pins a thread to a CPU. Returns false on failure. */
 bool probe_pin_thread(pthread_t thread, int cpu);
 /* Save and restore the set of CPUs that the calling thread may use. */

@@ -1,6 +1,6 @@
 /*
- * Problem of the command line: --problem LINE (conformance/problem/notation.h), or a call of --model whose fields the
- * line changes.
+ * Problems of the command line: the calls of --model and --config, and --problem LINE (conformance/problem/notation.h),
+ * alone or over a call of a model whose fields the line changes.
  */
 #ifndef POSENC_CLI_PROBLEM_H
 #define POSENC_CLI_PROBLEM_H
@@ -8,6 +8,32 @@
 #include "conformance/models/model.h"
 #include "conformance/problem/notation.h"
 #include "args.h"
+#include "select.h"
+
+/* ---- Models ---- */
+
+/* Loads a preset by name or a configuration by path. Prints notes about unsupported parts and the numerics mode of the
+ * training. Returns EXIT_OK, or EXIT_USAGE after a message. */
+int models_read(const struct cli *cli, const char *name, struct model *model);
+
+/* Returns `text` with "storage bf16, from the config's torch_dtype", or the type of --dtype; "" if the configuration
+ * names no element type. */
+const char *models_describe_dtype(const struct model *model, const struct selection *selection,
+                                  char text[128]);
+
+/* Distinct calls of all presets, at their real sizes and also with few tokens. */
+struct presets {
+    size_t n;
+    struct problem *problems;
+    size_t n_models;
+    struct model *models; /* own memory of `problems` */
+};
+/* Loads the calls. Skips presets whose calls are too large for this machine, with a message. Returns false without
+ * memory. The caller calls presets_free() in either case. */
+bool presets_load(struct presets *presets);
+void presets_free(struct presets *presets);
+
+/* ---- --problem ---- */
 
 /* Parses --problem and checks that its call is valid and its output not empty. Rejects other options that select cases.
  * Returns EXIT_OK, or EXIT_USAGE after a message. */

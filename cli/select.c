@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- Backends ---- */
 
@@ -351,4 +352,71 @@ bool shard_has_case(const struct shard *shard, const char *id)
     hash = (hash ^ hash >> 33) * 0xff51afd7ed558ccdu;
     hash = (hash ^ hash >> 33) * 0xc4ceb9fe1a85ec53u;
     return (hash ^ hash >> 33) % (uint64_t)shard->n == (uint64_t)shard->i;
+}
+
+/* ---- The tuning file ---- */
+
+enum { TUNING_PATH = 4096 };
+
+/* Path of the user's tuning file, or "" if it is not considered. */
+static char user_file[TUNING_PATH];
+static char user_file_error[512]; /* why that is rejected, or "" */
+
+/* Returns a variable of the environment, or NULL if it is empty. */
+static const char *read_environment(const char *name)
+{
+    const char *value = getenv(name);
+    return value && *value ? value : NULL;
+}
+
+/* Writes $XDG_CONFIG_HOME/posenc/tuning or ~/.config/posenc/tuning. Returns false without a home folder. */
+static bool find_user_file(char path[TUNING_PATH])
+{
+    const char *config = read_environment("XDG_CONFIG_HOME"), *home = read_environment("HOME");
+    if (!config && !home)
+        return false;
+    const int n = snprintf(path, TUNING_PATH, "%s%s/posenc/tuning", config ? config : home,
+                           config ? "" : "/.config");
+    return n > 0 && n < TUNING_PATH;
+}
+
+/* Returns true if the environment selects the backend, which overrides tuning files. */
+static bool is_backend_forced(void)
+{
+    return read_environment("POSENC_BACKEND") || read_environment("POSENC_MAX_ISA");
+}
+
+void tuning_file_select_default(void)
+{
+    struct posenc_error error;
+    if (read_environment("POSENC_TUNING") || is_backend_forced() ||
+        !find_user_file(user_file) || access(user_file, R_OK) != 0)
+        *user_file = '\0';
+    else if (posenc_load_tuning(user_file, &error) != POSENC_OK)
+        snprintf(user_file_error, sizeof user_file_error, "%s", error.what);
+}
+
+const char *tuning_file_in_force(const char **unused)
+{
+    const char *from_environment = read_environment("POSENC_TUNING");
+    *unused = NULL;
+    if (from_environment && is_backend_forced())
+        *unused = "POSENC_BACKEND or POSENC_MAX_ISA is set.";
+    else if (!from_environment && *user_file_error)
+        *unused = user_file_error;
+    return from_environment ? from_environment : user_file;
+}
+
+int tuning_file_select_environment(const struct cli *cli)
+{
+    struct posenc_error error;
+    const char *path = read_environment("POSENC_TUNING");
+    if (!path || is_backend_forced())
+        return EXIT_OK;
+    const enum posenc_status status = posenc_load_tuning(path, &error);
+    const int exit_code = status == POSENC_OK
+                              ? EXIT_OK
+                              : cli_reject(cli, "POSENC_TUNING", NULL, "%s", error.what);
+    (void)!posenc_select(NULL, NULL);
+    return exit_code;
 }

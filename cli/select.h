@@ -72,4 +72,12 @@ bool shard_has_case(const struct shard *shard, const char *id);
 /* Rejects unknown backends in POSENC_BACKEND or POSENC_MAX_ISA, and a POSENC_BACKEND that cannot run here. */
 int select_environment(const struct cli *cli);
 
+/* Selects the user's tuning file, which posenc tune writes, if it exists, fits this CPU and build, and the environment
+ * selects nothing else. Called before the first call of the library. */
+void tuning_file_select_default(void);
+/* Selects POSENC_TUNING if it is set. Returns EXIT_OK, or EXIT_USAGE after a message. */
+int tuning_file_select_environment(const struct cli *cli);
+/* Returns the path of the tuning file, or "" if there is none. Stores why it is not used, or NULL. */
+const char *tuning_file_in_force(const char **unused);
+
 #endif

@@ -4,9 +4,9 @@
 #include "worker.h"
 #include "data.h"
 #include "emit.h"
-#include "models.h"
+#include "problem.h"
 #include "base/text/text.h"
-#include "progress.h"
+#include "messages.h"
 
 #include <errno.h>
 #include <fnmatch.h>

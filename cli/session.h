@@ -11,7 +11,7 @@
 #include "base/machine/noise.h"
 #include "base/records.h"
 #include "outputs.h"
-#include "progress.h"
+#include "messages.h"
 #include "problem.h"
 #include "select.h"
 
@@ -77,8 +77,11 @@ void session_exit_if_interrupted(struct session *session);
 /* Discards the outputs and frees the session. */
 void session_abort(struct session *session);
 
-/* Runs posenc verify -v (verify_verbose.c) and returns the exit code. */
+/* Run posenc verify -v, bench --instructions and bench --probe. Return the exit code. The probe measures this machine and
+ * prints records on stdout: header, env, doctor and footer. */
 int verify_verbose(struct cli *cli);
+int bench_instructions(struct cli *cli);
+int bench_probe(struct cli *cli);
 
 /* Returns NULL, or the reason why this program cannot time anything: no Google Benchmark, or an emulated CPU. */
 const char *timings_unavailable_reason(void);

@@ -6,7 +6,7 @@
 #include "base/text/text.h"
 #include "checks.h"
 #include "conformance/program/connection.h"
-#include "models.h"
+#include "problem.h"
 #include "session.h"
 #include "conformance/engine/error_limits.h"
 

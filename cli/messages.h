@@ -1,0 +1,49 @@
+/* Messages, notes and the progress line on standard error. */
+#ifndef POSENC_CLI_MESSAGES_H
+#define POSENC_CLI_MESSAGES_H
+
+#include "base/text/text.h"
+
+#include <posenc.h>
+
+struct cli;
+
+/* Prints "posenc COMMAND: ITEM: VALUE: expected ..." and returns EXIT_USAGE. `value` may be NULL. */
+int cli_reject(const struct cli *cli, const char *item, const char *value, const char *expected,
+               ...) PRINTF_LIKE(4, 5);
+/* Does the same for a name that is none of `names`: suggests similar ones, or all of a short list. */
+int cli_reject_name(const struct cli *cli, const char *item, const char *value,
+                    const char *const *names, size_t n);
+/* Does the same for an error of the library; `error` may be NULL. */
+int cli_reject_status(const struct cli *cli, const char *item, enum posenc_status status,
+                      const struct posenc_error *error);
+int cli_reject_memory(const struct cli *cli);
+/* Rejects an operand of a command that takes none. Returns EXIT_OK without operands. */
+int cli_reject_operands(const struct cli *cli);
+
+/* Prints a note, unless --quiet is set. */
+void cli_print_note(const char *format, ...) PRINTF_LIKE(1, 2);
+void cli_set_quiet(bool quiet);
+
+/* ---- Progress ---- */
+
+/* Progress line: the command, the part that is done, and an estimate of the remaining time. It is erased at the end. None
+ * is drawn if stderr is not a terminal, or a terminal that cannot erase (TERM=dumb). */
+struct progress {
+    const char *command; /* "verify" */
+    const char *unit;    /* "shapes": unit of `done` and `total` */
+    double done;         /* may have a fraction */
+    size_t total;
+    double most_s;       /* limit of the total time in seconds; 0: unknown */
+    const char *notes;   /* ", 2 FAILED"; or "" */
+    const char *case_id; /* current case; shortened in its middle if too long */
+};
+
+/* Draws the line, at most ten times a second. The time starts with the first call of a command. */
+void progress_draw(const struct progress *now);
+/* Erases the line. */
+void progress_clear(void);
+/* Erases the line; may be called in a signal handler. */
+void progress_erase_in_handler(void);
+
+#endif
