@@ -322,7 +322,7 @@ static void receive_lines(struct worker *worker)
     char *begin = worker->line, *end;
     while ((end = memchr(begin, '\n', worker->filled))) {
         json_t *message = json_loadb(begin, (size_t)(end - begin), 0, NULL);
-        if (json_is_object(message))
+        if (json_is_object(message) && worker->job->on_message)
             worker->job->on_message(worker->job->user, message);
         json_decref(message);
         worker->filled -= (size_t)(end - begin) + 1;

@@ -43,7 +43,7 @@ struct worker_job {
     size_t n_steps;
     /* Runs in the worker: the steps from `first` on. Returns the first step for another worker, or n_steps. */
     size_t (*run)(void *user, size_t first);
-    /* Runs in the parent for each message of the worker; the caller frees the message. */
+    /* NULL, or runs in the parent for each message of the worker; the caller frees the message. */
     void (*on_message)(void *user, json_t *message);
     /* Runs in the parent after an early end. Returns the step with which another worker continues, or n_steps. */
     size_t (*on_early_end)(void *user, const struct worker_end *end);
