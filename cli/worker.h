@@ -87,12 +87,7 @@ void worker_leave_kernel(void);
 /* Ends the worker early, with this cause. */
 _Noreturn void worker_fail(const char *cause);
 
-/* ---- Commands ---- */
-
-/* Runs a command in a worker that keeps standard output, and returns its exit code. If the worker ends early, prints
- * the cause and returns EXIT_CONFORMANCE. Signals that end this process are passed on to the worker. */
-int worker_run_command(int (*run)(void *user), void *user, const char *name, double limit_s);
-/* Exits the program; in the worker of a command, ends the worker and passes the exit code to its parent. */
+/* Exits the program; in the worker of a command, ends the worker and sends {"code": the exit code} to its parent. */
 _Noreturn void worker_exit(int code);
 
 /* Makes this process end together with the process `parent`, which started it. Returns false if that has ended. */
