@@ -8,22 +8,13 @@
 #include "conformance/engine/engine.h"
 #include "conformance/models/model.h"
 #include "base/records.h"
-#include "select.h"
+#include "session.h"
 
-struct emit_run {
-    const struct cli *cli;
-    const char *mode; /* quick, full, exhaustive */
-    uint64_t seed;
-    const struct vectors *vectors; /* NULL: none loaded */
-    json_t *compare;               /* the two builds that are compared, or NULL */
-    struct shard shard;
-};
+/* Stores the first records of a session: header, env, and unless it probes the machine, kernels, selected backends and
+ * models. Returns 0, or -1. */
+int emit_preamble(struct session *session);
 
 /* Each returns one record, or NULL without memory, which records_append() reports. */
-json_t *emit_header(const struct emit_run *run);
-json_t *emit_env(void);
-/* Returns the record of a model, with its cases in the selected dtypes. */
-json_t *emit_model(const struct model *model, const struct selection *selection);
 /* Returns the record of a check. `selection` has further options of its command, such as " --plugin mine.so". */
 json_t *emit_check(const struct conf_result *result, const char *selection);
 json_t *emit_bench(const struct bench_result *result);
@@ -39,9 +30,5 @@ enum { EMIT_ID = 96 };
 void emit_overhead_id(enum posenc_kernel kernel, int64_t heads, char id[EMIT_ID]);
 /* Returns the footer, with the number of records of each kind. Takes the reference to `noise`, which may be NULL. */
 json_t *emit_footer(const struct records *records, bool complete, double wall_s, json_t *noise);
-
-/* Appends the header, env, kernels and backends to the list of `records`. Returns 0, or -1. */
-int emit_preamble(struct records *records, const struct emit_run *run,
-                  const struct posenc_backend *const *backends, size_t n);
 
 #endif

@@ -424,34 +424,19 @@ static const char *run_probe(struct session *session)
     return ready ? NULL : "no memory, or no backend for rope_half";
 }
 
-/* Writes the header and env records to stdout, without those of kernels and backends. */
-static int open_records(struct session *session)
-{
-    char error[RECORDS_ERROR];
-    struct cli *cli = session->cli;
-    const struct emit_run run = { .cli = cli, .mode = cli->quick ? "quick" : "full" };
-    if (records_open(&session->records, error) != 0)
-        return cli_reject(cli, "records", NULL, "%s", error);
-    session->records.stream = stdout;
-    if (records_append(&session->records, emit_header(&run)) != 0 ||
-        records_append(&session->records, emit_env()) != 0)
-        return cli_reject(cli, "records", NULL, "cannot be written: %s",
-                          strerror(session->records.failed));
-    session->at_start = session->at_timing_start = noise_read();
-    outputs_catch_signals();
-    return EXIT_OK;
-}
-
 int bench_probe(struct cli *cli)
 {
     struct session session = { .cli = cli };
     const char *emulator = machine_emulator();
     cli->command = "doctor";
+    cli->full = !cli->quick;
+    if (cli->out.n == 0)
+        cli->out = (struct option_values){ 1, { "jsonl" } };
     if (emulator) {
         cli_reject(cli, "nothing is measured here", NULL, "%s", emulator);
         return EXIT_SKIPPED;
     }
-    if (open_records(&session) != EXIT_OK) {
+    if (session_open(&session, false) != EXIT_OK) {
         session_abort(&session);
         return EXIT_USAGE;
     }

@@ -257,11 +257,6 @@ static int reject_records(const struct session *session)
                       strerror(session->records.failed));
 }
 
-static const char *mode_of(const struct cli *cli)
-{
-    return cli->exhaustive ? "exhaustive" : cli->full ? "full" : "quick";
-}
-
 void session_append(struct session *session, json_t *record, uint64_t place)
 {
     if (record && session->shard.n > 0)
@@ -279,24 +274,12 @@ static void open_stream(struct session *session)
         records_write(&session->records, json_array_get(session->records.list, i));
 }
 
-static int begin_records(struct session *session, bool with_vectors)
+static int begin_records(struct session *session)
 {
     char error[RECORDS_ERROR];
     if (records_open(&session->records, error) != 0)
         return cli_reject(session->cli, "records", NULL, "%s", error);
-    struct cli *cli = session->cli;
-    struct emit_run run = { .cli = cli,
-                            .mode = mode_of(cli),
-                            .seed = cli->seed != INT64_MIN ? (uint64_t)cli->seed : 0,
-                            .vectors = with_vectors ? &session->vectors : NULL,
-                            .compare = session->compare,
-                            .shard = session->shard };
-    int failed =
-        emit_preamble(&session->records, &run, session->selected.backends, session->selected.n);
-    for (size_t i = 0; i < session->n_models; i++)
-        failed |= records_store(&session->records,
-                                emit_model(&session->models[i], &session->selected));
-    if (failed)
+    if (emit_preamble(session) != 0)
         return reject_records(session);
     open_stream(session);
     return has_lost_records(session) ? reject_records(session) : EXIT_OK;
@@ -325,7 +308,7 @@ int session_open(struct session *session, bool with_vectors)
     struct cli *cli = session->cli;
     if (outputs_open(cli, &session->outputs) != EXIT_OK ||
         (with_vectors && data_vectors(cli, &session->vectors) != EXIT_OK) ||
-        begin_records(session, with_vectors) != EXIT_OK)
+        begin_records(session) != EXIT_OK)
         return EXIT_USAGE;
     session->at_start = session->at_timing_start = noise_read();
     outputs_catch_signals();
