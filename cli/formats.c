@@ -127,14 +127,20 @@ static size_t add_name(struct names *names, const char *name)
     return i;
 }
 
-/* Returns the length of the longest name, or `least` if that is more. */
-static int width_of(const struct names *names, size_t least)
+/* Returns the larger of a width and the length of a text. */
+static int widen(int width, const char *text)
 {
-    size_t width = least;
-    for (size_t i = 0; i < names->n; i++)
-        if (strlen(names->name[i]) > width)
-            width = strlen(names->name[i]);
-    return (int)width;
+    return (int)strlen(text) > width ? (int)strlen(text) : width;
+}
+
+/* Returns the next record of a kind from index *at on, or NULL. */
+static const json_t *next_of(const json_t *records, const char *kind, size_t *at)
+{
+    const json_t *record;
+    do
+        record = json_array_get(records, (*at)++);
+    while (record && !record_is(record, "t", kind));
+    return record;
 }
 
 /* ---- Checks ---- */
@@ -167,13 +173,11 @@ static void print_failure(const json_t *check, FILE *out)
 /* Prints the first LISTED failures. Returns the number of all failures. */
 static size_t print_failures(const json_t *records, FILE *out)
 {
-    size_t i, found = 0;
-    json_t *record;
-    json_array_foreach(records, i, record)
-    {
-        if (record_is(record, "t", "check") && check_has_failed(record) && found++ < LISTED)
-            print_failure(record, out);
-    }
+    size_t found = 0;
+    const json_t *check;
+    for (size_t at = 0; (check = next_of(records, "check", &at));)
+        if (check_has_failed(check) && found++ < LISTED)
+            print_failure(check, out);
     if (found > LISTED)
         text_print(out, "and %zu more: --out jsonl has them all\n", found - LISTED);
     return found;
@@ -197,7 +201,9 @@ static void count_check(struct checks_table *table, const json_t *check)
 
 static void print_table(const struct checks_table *table, FILE *out)
 {
-    const int width = width_of(&table->kernels, strlen("checks"));
+    int width = (int)strlen("checks");
+    for (size_t k = 0; k < table->kernels.n; k++)
+        width = widen(width, table->kernels.name[k]);
     text_print(out, "%-*s", width, "checks");
     for (size_t b = 0; b < table->backends.n; b++)
         text_print(out, "  %s", table->backends.name[b]);
@@ -221,17 +227,14 @@ static void print_table(const struct checks_table *table, FILE *out)
 static void print_checks(const json_t *records, FILE *out)
 {
     struct checks_table table = { 0 };
-    size_t i, passed = 0, skipped = 0, inconclusive = 0;
-    json_t *record;
-    json_array_foreach(records, i, record)
-    {
-        if (!record_is(record, "t", "check"))
-            continue;
-        passed += record_is(record, "status", "pass");
-        inconclusive += record_is(record, "status", "inconclusive");
-        skipped += record_is(record, "status", "skipped") ||
-                   record_is(record, "status", "unsupported");
-        count_check(&table, record);
+    size_t passed = 0, skipped = 0, inconclusive = 0;
+    const json_t *check;
+    for (size_t at = 0; (check = next_of(records, "check", &at));) {
+        passed += record_is(check, "status", "pass");
+        inconclusive += record_is(check, "status", "inconclusive");
+        skipped +=
+            record_is(check, "status", "skipped") || record_is(check, "status", "unsupported");
+        count_check(&table, check);
     }
     if (table.kernels.n == 0)
         return;
@@ -269,52 +272,38 @@ static void print_timing(const json_t *row, int cases, int backends, FILE *out)
 
 static void print_timings(const json_t *records, FILE *out)
 {
-    struct names backends = { 0 };
-    size_t i, timed = 0, cases = strlen("case");
-    json_t *record;
-    json_array_foreach(records, i, record)
-    {
-        if (!record_is(record, "t", "bench"))
-            continue;
-        timed++;
-        add_name(&backends, record_text(record, "backend"));
-        cases = strlen(record_text(record, "case")) > cases
-                    ? strlen(record_text(record, "case"))
-                    : cases;
+    int cases = (int)strlen("case"), backends = (int)strlen("backend");
+    const json_t *row;
+    size_t timed = 0;
+    for (size_t at = 0; (row = next_of(records, "bench", &at)); timed++) {
+        cases = widen(cases, record_text(row, "case"));
+        backends = widen(backends, record_text(row, "backend"));
     }
     if (timed == 0)
         return;
-    const int width = width_of(&backends, strlen("backend"));
-    text_print(out, "%-*s  %-*s  %8s  %7s  %6s  %10s  %7s\n", (int)cases, "case", width,
+    text_print(out, "%-*s  %-*s  %8s  %7s  %6s  %10s  %7s\n", cases, "case", backends,
                "backend", "time", "+-", "GB/s", "% roofline", "vs libm");
-    json_array_foreach(records, i, record)
-    {
-        if (record_is(record, "t", "bench"))
-            print_timing(record, (int)cases, width, out);
-    }
+    for (size_t at = 0; (row = next_of(records, "bench", &at));)
+        print_timing(row, cases, backends, out);
 }
 
 /* ---- Counts of instructions ---- */
 
 static void print_counts(const json_t *records, FILE *out)
 {
-    size_t i, counted = 0;
-    json_t *record;
-    json_array_foreach(records, i, record)
-    {
-        if (!record_is(record, "t", "count"))
-            continue;
+    const json_t *row;
+    size_t counted = 0;
+    for (size_t at = 0; (row = next_of(records, "count", &at));) {
         if (counted++ == 0)
             text_print(out, "%-28s  %-14s  %12s  %12s\n", "case", "backend", "per element",
                        "per call");
-        text_print(out, "%-28s  %-14s  ", record_text(record, "case"),
-                   record_text(record, "backend"));
-        if (*record_text(record, "rejected"))
-            text_print(out, "%s\n", record_text(record, "rejected"));
+        text_print(out, "%-28s  %-14s  ", record_text(row, "case"),
+                   record_text(row, "backend"));
+        if (*record_text(row, "rejected"))
+            text_print(out, "%s\n", record_text(row, "rejected"));
         else
-            text_print(out, "%12.3f  %12.0f\n",
-                       record_value(record, "per_element", (double)NAN),
-                       record_value(record, "per_call", (double)NAN));
+            text_print(out, "%12.3f  %12.0f\n", record_value(row, "per_element", (double)NAN),
+                       record_value(row, "per_call", (double)NAN));
     }
 }
 
@@ -405,20 +394,13 @@ static void print_pair(const json_t *records, FILE *out)
 /* Prints the version, the CPU, the measurement quality, and a note about other golden vectors. */
 static void print_header(const json_t *records, FILE *out)
 {
-    size_t i;
-    json_t *record;
-    json_array_foreach(records, i, record)
-    {
-        if (record_is(record, "t", "header"))
-            text_print(out, "posenc %s", record_text(record, "tool.version"));
-        if (record_is(record, "t", "header") &&
-            json_is_false(json_object_get(json_object_get(record, "vectors"), "official")))
-            text_print(out, ", not the official vectors");
-        if (record_is(record, "t", "env"))
-            text_print(out, ", %s (%s), measurement quality %s\n",
-                       record_text(record, "cpu.name"), record_text(record, "env_id"),
-                       record_text(record, "quality.grade"));
-    }
+    const json_t *header = json_array_get(records, 0), *env = json_array_get(records, 1);
+    const json_t *vectors = json_object_get(header, "vectors");
+    text_print(out, "posenc %s", record_text(header, "tool.version"));
+    if (json_is_false(json_object_get(vectors, "official")))
+        text_print(out, ", not the official vectors");
+    text_print(out, ", %s (%s), measurement quality %s\n", record_text(env, "cpu.name"),
+               record_text(env, "env_id"), record_text(env, "quality.grade"));
 }
 
 static void write_console(const json_t *records, FILE *out)
