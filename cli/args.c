@@ -192,8 +192,7 @@ json_t *cli_options(const struct cli *cli)
 
 /* ---- Rejections ---- */
 
-/* Rejects the first option that is present and lacks the bit. */
-static int check_options_with(const struct cli *cli, unsigned bit, const char *other)
+int cli_check_options_with(const struct cli *cli, unsigned bit, const char *other)
 {
     for (size_t i = 0; i < N_SPECS; i++) {
         char flag[64];
@@ -203,16 +202,6 @@ static int check_options_with(const struct cli *cli, unsigned bit, const char *o
             return cli_reject(cli, flag, NULL, "has no effect with %s", other);
     }
     return EXIT_OK;
-}
-
-int cli_check_options_with_problem(const struct cli *cli)
-{
-    return check_options_with(cli, WITH_PROBLEM, "--problem");
-}
-
-int cli_check_options_with_verbose(const struct cli *cli)
-{
-    return check_options_with(cli, WITH_VERBOSE, "--verbose");
 }
 
 static int reject_number(const struct cli *cli, const struct option_spec *spec,

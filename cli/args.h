@@ -89,9 +89,9 @@ void cli_print_help(const struct command *command);
 /* Prints a text wrapped before column `to`. The cursor is at `column`, which is the indent of all further lines. */
 void print_wrapped(const char *text, int column, int to);
 
-/* Reject options that have no effect together with --problem or --verbose. Return EXIT_OK or EXIT_USAGE. */
-int cli_check_options_with_problem(const struct cli *cli);
-int cli_check_options_with_verbose(const struct cli *cli);
+/* Rejects the first option that has no effect together with another: WITH_PROBLEM or WITH_VERBOSE, and its name. Returns
+ * EXIT_OK or EXIT_USAGE. */
+int cli_check_options_with(const struct cli *cli, unsigned bit, const char *other);
 
 /* Returns the options that influence results: {"kernel": ["alibi"], "seed": 7}. */
 json_t *cli_options(const struct cli *cli);

@@ -70,35 +70,30 @@ static json_t *numbers(const double *values, size_t n)
     return list;
 }
 
-static void set_times(json_t *record, const struct pair_result *r)
+static json_t *roofline_of(const struct pair_result *r)
 {
-    json_object_set_new(record, "base",
-                        json_pack("{s:o}", "ns", record_number(r->ns[PAIR_BASE])));
-    json_object_set_new(record, "head",
-                        json_pack("{s:o}", "ns", record_number(r->ns[PAIR_HEAD])));
-    json_object_set_new(record, "ratios",
-                        json_pack("{s:o,s:o}", "head", numbers(r->log_ratios, r->rounds),
-                                  "control", numbers(r->control_log_ratios, r->rounds)));
-    if (r->roofline_kind)
-        json_object_set_new(record, "roofline",
-                            json_pack("{s:s,s:s,s:o}", "kind", r->roofline_kind, "variant",
-                                      r->roofline_variant, "ns",
-                                      record_number(r->roofline_ns)));
+    return r->roofline_kind
+               ? json_pack("{s:s,s:s,s:o}", "kind", r->roofline_kind, "variant",
+                           r->roofline_variant, "ns", record_number(r->roofline_ns))
+               : NULL;
 }
 
-static json_t *samples_record(const struct pair_row *row, const struct pair_result *result)
+static json_t *samples_record(const struct pair_row *row, const struct pair_result *r)
 {
     static const char *const outcomes[] = { "timed", "lacks it", "rejected", "wrong" };
+    const char *who = r->role == PAIR_SIDES ? "base or head" : pair_side_name[r->role];
+    json_t *members =
+        r->outcome == BENCH_TIMED
+            ? json_pack("{s:{s:o},s:{s:o},s:{s:o,s:o},s:o*}", "base", "ns",
+                        record_number(r->ns[PAIR_BASE]), "head", "ns",
+                        record_number(r->ns[PAIR_HEAD]), "ratios", "head",
+                        numbers(r->log_ratios, r->rounds), "control",
+                        numbers(r->control_log_ratios, r->rounds), "roofline", roofline_of(r))
+            : json_pack("{s:s,s:o}", "who", who, "reason", record_string(r->reason));
     json_t *record = record_of("samples", row);
-    json_object_set_new(record, "outcome", json_string(outcomes[result->outcome]));
-    if (result->outcome == BENCH_TIMED) {
-        set_times(record, result);
-    } else {
-        const bool both = result->role == PAIR_SIDES;
-        json_object_set_new(record, "who",
-                            json_string(both ? "base or head" : pair_side_name[result->role]));
-        json_object_set_new(record, "reason", record_string(result->reason));
-    }
+    json_object_set_new(record, "outcome", json_string(outcomes[r->outcome]));
+    json_object_update(record, members);
+    json_decref(members);
     return record;
 }
 

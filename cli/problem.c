@@ -160,7 +160,7 @@ int problem_read_option(const struct cli *cli, struct problem_line *line, struct
 {
     char error[NOTATION_ERROR];
     struct call call;
-    if (cli_check_options_with_problem(cli) != EXIT_OK)
+    if (cli_check_options_with(cli, WITH_PROBLEM, "--problem") != EXIT_OK)
         return EXIT_USAGE;
     if (!notation_read(cli->problem, line, arena, error))
         return cli_reject(cli, "--problem", NULL, "%s", error);

@@ -270,7 +270,7 @@ int verify_verbose(struct cli *cli)
 {
     struct selection selected;
     struct vectors vectors;
-    if (cli_check_options_with_verbose(cli) != EXIT_OK)
+    if (cli_check_options_with(cli, WITH_VERBOSE, "--verbose") != EXIT_OK)
         return EXIT_USAGE;
     if (cli->problem)
         return show_problem(cli);
