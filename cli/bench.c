@@ -26,25 +26,37 @@ const char *timings_unavailable_reason(void) { return machine_emulator(); }
 
 /* ---- Cases ---- */
 
-size_t session_problem_case(const struct session *session, struct bench_case **cases)
+static size_t list_problem(const struct session *session, struct bench_case **cases)
 {
-    *cases = calloc(1, sizeof **cases);
-    if (!*cases)
+    struct bench_case *one = *cases = calloc(1, sizeof **cases);
+    if (!one)
         return 0;
-    struct bench_case *one = *cases;
     one->problem = session->line.problem;
-    one->level = bench_level(problem_working_set(&one->problem));
     problem_id(&one->problem, "problem", one->id, sizeof one->id);
     return 1;
 }
 
-size_t session_footprint_cases(const struct session *session, struct bench_case **cases)
+static size_t list_footprints(const struct session *session, struct bench_case **cases)
 {
     bool dtypes[N_DTYPES];
     for (int dtype = 0; dtype < N_DTYPES; dtype++)
         dtypes[dtype] =
             selection_times_dtype(&session->selected, NULL, (enum posenc_dtype)dtype);
     return bench_footprint_cases(session->selected.kernels, dtypes, session->cli->full, cases);
+}
+
+size_t session_list_cases(const struct session *session, struct bench_case **cases)
+{
+    const struct selection *selected = &session->selected;
+    const size_t n = session->cli->tune
+                         ? bench_tuning_cases(selected->kernels, selected->dtypes, cases)
+                     : session->cli->problem ? list_problem(session, cases)
+                     : session->n_models > 0 ? session_model_cases(session, cases)
+                                             : list_footprints(session, cases);
+    for (size_t i = 0; i < n; i++)
+        if (!(*cases)[i].level)
+            (*cases)[i].level = bench_level(problem_working_set(&(*cases)[i].problem));
+    return n;
 }
 
 /* ---- The run ---- */
@@ -75,16 +87,6 @@ struct bench {
                  [REASON]; /* why a kernel is not timed, or "" */
 };
 
-static size_t list_cases(const struct session *session, struct bench_case **cases)
-{
-    if (session->cli->tune)
-        return bench_tuning_cases(session->selected.kernels, session->selected.dtypes, cases);
-    if (session->cli->problem)
-        return session_problem_case(session, cases);
-    return session->n_models > 0 ? session_model_cases(session, cases)
-                                 : session_footprint_cases(session, cases);
-}
-
 /* Keeps the cases that --case and --shard select. */
 static void choose_cases(struct bench *bench, size_t n)
 {
@@ -98,8 +100,6 @@ static void choose_cases(struct bench *bench, size_t n)
         session->in_other_shard |= !here;
         if (!here)
             continue;
-        if (!one->level)
-            one->level = bench_level(problem_working_set(&one->problem));
         bench->positions[bench->n_cases++] = i;
     }
 }
@@ -363,7 +363,7 @@ static void time_overhead(struct session *session)
 static int time_all(struct bench *bench)
 {
     struct session *session = &bench->session;
-    const size_t n = list_cases(session, &bench->cases);
+    const size_t n = session_list_cases(session, &bench->cases);
     bench->positions = calloc(n + 1, sizeof *bench->positions);
     if ((n > 0 && !bench->cases) || !bench->positions)
         return cli_reject_memory(session->cli);

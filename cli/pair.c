@@ -178,20 +178,15 @@ static int choose_cases(struct pair_run *run)
     struct session *session = &run->session;
     const struct cli *cli = session->cli;
     struct bench_case *cases = NULL;
-    const size_t n = cli->problem            ? session_problem_case(session, &cases)
-                     : session->n_models > 0 ? session_model_cases(session, &cases)
-                                             : session_footprint_cases(session, &cases);
+    const size_t n = session_list_cases(session, &cases);
     const bool with_memory = cli->full || cli->kernel.n > 0 || cli->cases.n > 0 ||
                              cli->problem || session->n_models > 0;
     run->cases = cases;
-    for (size_t i = 0; i < n; i++) {
-        if (!cases[i].level)
-            cases[i].level = bench_level(problem_working_set(&cases[i].problem));
+    for (size_t i = 0; i < n; i++)
         if (has_backend(run, cases[i].problem.kernel) &&
             (with_memory || !is_in_memory(&cases[i])) &&
             session_wants_case(session, cases[i].id))
             cases[run->n_cases++] = cases[i];
-    }
     if (run->n_cases > 0)
         return EXIT_OK;
     if (cli->cases.n > 0)

@@ -53,11 +53,11 @@ bool session_wants_case(struct session *session, const char *id);
  * ids. Returns EXIT_OK if any pattern matched, else EXIT_USAGE. */
 int session_check_patterns(const struct session *session);
 
-/* Each allocates cases, which the caller frees, and returns their number: the case of --problem, the calls of the
- * models, one shape for each level of the memory hierarchy. The first and the last are in bench.c. */
-size_t session_problem_case(const struct session *session, struct bench_case **cases);
+/* Allocates the cases to time, which the caller frees, and returns their number: those of a tuning, the case of --problem,
+ * the calls of the models, or one shape for each level of the memory hierarchy. The other function lists the calls of
+ * the models. */
+size_t session_list_cases(const struct session *session, struct bench_case **cases);
 size_t session_model_cases(const struct session *session, struct bench_case **cases);
-size_t session_footprint_cases(const struct session *session, struct bench_case **cases);
 
 /* Rejects a kernel of --kernel that no model calls; selects those that the models call, unless --kernel is set. */
 int session_check_model_kernels(const struct session *session);
