@@ -41,7 +41,8 @@ double probe_ghz(double seconds);
 /* Each returns one member of "measured" in the record; results.schema.json describes them. */
 json_t *probe_clock(void);
 json_t *probe_denormals(void);
-json_t *probe_gaps(double seconds, bool (*stop)(void *user), void *user);
+json_t *probe_gaps(double seconds, bool (*stop)(const void *user, const char *activity),
+                   const void *user);
 /* Measures the frequency after a sleep and after 512-bit arithmetic, as medians of `tries`. Returns an empty object if
  * it cannot be measured. */
 json_t *probe_frequency(int tries);
