@@ -28,9 +28,7 @@ const char *timings_unavailable_reason(void) { return machine_emulator(); }
 
 static size_t list_problem(const struct session *session, struct bench_case **cases)
 {
-    struct bench_case *one = *cases = calloc(1, sizeof **cases);
-    if (!one)
-        return 0;
+    struct bench_case *one = *cases = cli_allocate(1, sizeof *one);
     one->problem = session->line.problem;
     problem_id(&one->problem, "problem", one->id, sizeof one->id);
     return 1;
@@ -364,9 +362,7 @@ static int time_all(struct bench *bench)
 {
     struct session *session = &bench->session;
     const size_t n = session_list_cases(session, &bench->cases);
-    bench->positions = calloc(n + 1, sizeof *bench->positions);
-    if ((n > 0 && !bench->cases) || !bench->positions)
-        return cli_reject_memory(session->cli);
+    bench->positions = cli_allocate(n, sizeof *bench->positions);
     choose_cases(bench, n);
     choose_backends(bench);
     const int status = bench->n_cases > 0 ? time_cases(bench) : EXIT_OK;

@@ -3,6 +3,7 @@
 #include "messages.h"
 #include "args.h"
 #include "base/clock.h"
+#include "worker.h"
 
 #include <math.h>
 #include <signal.h>
@@ -94,9 +95,14 @@ int cli_reject_status(const struct cli *cli, const char *item, enum posenc_statu
     return cli_reject(cli, item, NULL, "%s", text);
 }
 
-int cli_reject_memory(const struct cli *cli)
+void *cli_allocate(size_t n, size_t size)
 {
-    return cli_reject(cli, "memory", NULL, "allocation failed");
+    void *memory = calloc(n > 0 ? n : 1, size);
+    if (!memory) {
+        cli_reject(&(struct cli){ 0 }, "memory", NULL, "allocation failed");
+        worker_exit(EXIT_USAGE);
+    }
+    return memory;
 }
 
 int cli_reject_operands(const struct cli *cli)

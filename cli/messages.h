@@ -17,13 +17,16 @@ int cli_reject_name(const struct cli *cli, const char *item, const char *value,
 /* Does the same for an error of the library; `error` may be NULL. */
 int cli_reject_status(const struct cli *cli, const char *item, enum posenc_status status,
                       const struct posenc_error *error);
-int cli_reject_memory(const struct cli *cli);
 /* Rejects an operand of a command that takes none. Returns EXIT_OK without operands. */
 int cli_reject_operands(const struct cli *cli);
 
 /* Prints a note, unless --quiet is set. */
 void cli_print_note(const char *format, ...) PRINTF_LIKE(1, 2);
 void cli_set_quiet(bool quiet);
+
+/* Returns zeroed memory, to be freed. Without memory, exits the program with EXIT_USAGE after a message: outputs that are
+ * not complete have no name yet. Not for workers that run checks or timings. */
+void *cli_allocate(size_t n, size_t size);
 
 /* ---- Progress ---- */
 

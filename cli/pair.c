@@ -217,17 +217,16 @@ static void add_rows(struct pair_run *run, const struct bench_case *c, bool firs
     }
 }
 
-static bool make_rows(struct pair_run *run)
+static void make_rows(struct pair_run *run)
 {
     const struct cli *cli = run->session.cli;
-    const size_t most = run->n_cases * run->n_backends + 1;
+    const size_t most = run->n_cases * run->n_backends;
     const bool on_all =
         cli->full || cli->problem || run->session.n_models > 0 || cli->backend.n > 0;
-    run->rows = calloc(most, sizeof *run->rows);
-    run->chosen = calloc(most, sizeof *run->chosen);
-    for (size_t c = 0; run->rows && run->chosen && c < run->n_cases; c++)
+    run->rows = cli_allocate(most, sizeof *run->rows);
+    run->chosen = cli_allocate(most, sizeof *run->chosen);
+    for (size_t c = 0; c < run->n_cases; c++)
         add_rows(run, &run->cases[c], is_in_memory(&run->cases[c]) && !on_all);
-    return run->rows && run->chosen;
 }
 
 static void select_row(struct pair_run *run, struct pair_row *row)
@@ -304,9 +303,10 @@ static int prepare(struct pair_run *run)
         status = choose_backends(run);
     if (status == EXIT_OK)
         status = choose_cases(run);
-    if (status == EXIT_OK && !make_rows(run))
-        status = cli_reject_memory(session->cli);
-    return status == EXIT_OK ? choose_rows(run) : status;
+    if (status != EXIT_OK)
+        return status;
+    make_rows(run);
+    return choose_rows(run);
 }
 
 static int run_parts(struct pair_run *run)
@@ -314,7 +314,7 @@ static int run_parts(struct pair_run *run)
     const struct cli *cli = run->session.cli;
     int status = EXIT_OK;
     if (has_part(cli, "results"))
-        status = pair_compare_results(run);
+        pair_compare_results(run);
     for (size_t i = 0; i < run->n_rows && !cli->pairs; i++)
         records_append(&run->session.records,
                        pair_record_planned(&run->rows[i], has_part(cli, "code")));
@@ -363,9 +363,7 @@ int command_pair(struct cli *cli)
         return EXIT_USAGE;
     if (timings_unavailable_reason())
         return timings_report_unavailable(cli);
-    struct pair_run *run = calloc(1, sizeof *run);
-    if (!run)
-        return cli_reject_memory(cli);
+    struct pair_run *run = cli_allocate(1, sizeof *run);
     run->session.cli = cli;
     run->seed = rng_u64(cli->seed != INT64_MIN ? (uint64_t)cli->seed : 0, 0);
     const int status = pair_builds(run);

@@ -207,18 +207,17 @@ static void show_progress(void *user, size_t done, size_t total)
 /* ---- Setup ---- */
 
 /* Lists the timed problems that fit a cache, named by the last part of their ids. */
-static bool list_timed(struct results *results)
+static void list_timed(struct results *results)
 {
     const struct pair_run *run = results->run;
-    results->extra = calloc(run->n_cases + 1, sizeof *results->extra);
-    for (size_t i = 0; results->extra && i < run->n_cases; i++) {
+    results->extra = cli_allocate(run->n_cases, sizeof *results->extra);
+    for (size_t i = 0; i < run->n_cases; i++) {
         const char *slash = strrchr(run->cases[i].id, '/');
         if (problem_working_set(&run->cases[i].problem) <= most_bytes)
             results->extra[results->n_extra++] =
                 (struct problem_line){ .name = slash ? slash + 1 : run->cases[i].id,
                                        .problem = run->cases[i].problem };
     }
-    return results->extra != NULL;
 }
 
 static void list_implementations(struct results *results)
@@ -245,12 +244,10 @@ static bool wants_check(const void *asked, const struct posenc_backend *backend,
     return selection_has_dtype(&results->run->session.selected, id);
 }
 
-int pair_compare_results(struct pair_run *run)
+void pair_compare_results(struct pair_run *run)
 {
     struct session *session = &run->session;
-    struct results *results = calloc(1, sizeof *results);
-    if (!results)
-        return cli_reject_memory(session->cli);
+    struct results *results = cli_allocate(1, sizeof *results);
     results->run = run;
     results->options = (struct conf_options){ .full = session->cli->full,
                                               .vectors = &session->vectors,
@@ -266,17 +263,12 @@ int pair_compare_results(struct pair_run *run)
                                        .progress = show_progress,
                                        .user = results };
     results->failures = json_object();
-    const bool listed = results->failures && list_timed(results);
-    if (listed) {
-        list_implementations(results);
-        checks_run(&results->checks);
-    }
+    list_timed(results);
+    list_implementations(results);
+    checks_run(&results->checks);
     json_decref(results->failures);
     free(results->extra);
     free(results);
     progress_clear();
-    if (!listed)
-        return cli_reject_memory(session->cli);
     session_exit_if_interrupted(session);
-    return EXIT_OK;
 }

@@ -138,9 +138,9 @@ static int time_group(struct row_group *group, double share_s)
 {
     struct pair_run *run = group->run;
     const struct bench_case *bench_case = group->rows[0]->bench_case;
-    struct bench_pair *pairs = calloc(group->n, sizeof *pairs);
+    struct bench_pair *pairs = cli_allocate(group->n, sizeof *pairs);
     char error[256] = "";
-    for (size_t i = 0; pairs && i < group->n; i++) {
+    for (size_t i = 0; i < group->n; i++) {
         const struct pair_backend *backend = group->rows[i]->backend;
         pairs[i] = (struct bench_pair){ { backend->base, backend->head, backend->control } };
     }
@@ -157,11 +157,9 @@ static int time_group(struct row_group *group, double share_s)
         .stop = is_interrupted,
         .user = group
     };
-    const bool done = pairs && pairs_time(bench_case, pairs, group->n, &options, error) == 0;
+    const int failed = pairs_time(bench_case, pairs, group->n, &options, error);
     free(pairs);
-    return done ? EXIT_OK
-                : cli_reject(run->session.cli, "timing", NULL, "%s",
-                             pairs ? error : "no memory");
+    return failed ? cli_reject(run->session.cli, "timing", NULL, "%s", error) : EXIT_OK;
 }
 
 static double deadline_of(const struct cli *cli, double default_s)

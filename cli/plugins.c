@@ -270,11 +270,7 @@ const struct posenc_backend *plugins_make_stub(enum plugin_kind kind, const char
         snprintf(error, PLUGIN_ERROR, "there are more than %d plug-ins", MOST_PLUGINS);
         return NULL;
     }
-    plugin = calloc(1, sizeof *plugin);
-    if (!plugin) {
-        snprintf(error, PLUGIN_ERROR, "out of memory");
-        return NULL;
-    }
+    plugin = cli_allocate(1, sizeof *plugin);
     plugin->kind = kind;
     plugin->file = file;
     snprintf(plugin->path, sizeof plugin->path, "%s", path);

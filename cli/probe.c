@@ -387,10 +387,8 @@ static void close_probe(struct probe *probe)
 static const char *run_probe(struct session *session)
 {
     const int cpu = record_int(json_array_get(session->records.list, 1), "cpus.best", -1);
-    struct probe *probe = calloc(1, sizeof *probe);
+    struct probe *probe = cli_allocate(1, sizeof *probe);
     struct cpu_usage usage[2];
-    if (!probe)
-        return "no memory";
     probe->session = session;
     probe->quick = session->cli->quick;
     probe->start_s = clock_now();

@@ -65,64 +65,55 @@ const char *models_describe_dtype(const struct model *model, const struct select
 
 enum { LONGEST_LINE = 16384 };
 
-/* Returns the line of a call, to be freed, or NULL without memory. */
+/* Returns the line of a call, to be freed. */
 static char *print_line(const struct problem *p)
 {
-    char line[LONGEST_LINE];
-    notation_print(p, NULL, line, sizeof line);
-    return strdup(line);
+    char *line = cli_allocate(1, LONGEST_LINE);
+    notation_print(p, NULL, line, LONGEST_LINE);
+    return line;
 }
 
 /* Adds a call unless an equal one is present. */
-static bool add_call(struct presets *presets, char **lines, const struct problem *p)
+static void add_call(struct presets *presets, char **lines, const struct problem *p)
 {
     char *line = print_line(p);
-    for (size_t i = 0; line && i < presets->n; i++) {
-        if (strcmp(lines[i], line) == 0) {
-            free(line);
-            return true;
-        }
+    size_t i = 0;
+    while (i < presets->n && strcmp(lines[i], line) != 0)
+        i++;
+    if (i < presets->n) {
+        free(line);
+        return;
     }
-    presets->problems[presets->n] = *p;
-    lines[presets->n] = line;
-    presets->n += line != NULL;
-    return line != NULL;
+    presets->problems[i] = *p;
+    lines[i] = line;
+    presets->n++;
 }
 
-static bool add_calls(struct presets *presets, char **lines, const struct model *m)
-{
-    bool added = true;
-    for (size_t i = 0; i < m->n_cases && added; i++)
-        added = add_call(presets, lines, &m->cases[i].problem);
-    for (size_t i = 0; i < m->n_verify && added; i++)
-        added = add_call(presets, lines, &m->verify[i]);
-    return added;
-}
-
-bool presets_load(struct presets *presets)
+void presets_load(struct presets *presets)
 {
     char error[MODEL_ERROR];
     size_t n = 0;
     while (model_name_at(n))
         n++;
-    char **lines = calloc(2 * n * MODEL_MAX_CASES, sizeof *lines);
-    *presets =
-        (struct presets){ .problems = calloc(2 * n * MODEL_MAX_CASES, sizeof(struct problem)),
-                          .models = calloc(n, sizeof(struct model)) };
-    bool loaded = lines && presets->problems && presets->models;
-    for (size_t i = 0; i < n && loaded; i++) {
+    char **lines = cli_allocate(2 * n * MODEL_MAX_CASES, sizeof *lines);
+    *presets = (struct presets){ .problems = cli_allocate(2 * n * MODEL_MAX_CASES,
+                                                          sizeof *presets->problems),
+                                 .models = cli_allocate(n, sizeof *presets->models) };
+    for (size_t m = 0; m < n; m++) {
         struct model *model = &presets->models[presets->n_models];
-        if (model_load(model_name_at(i), model, error) != 0) {
-            text_print(stderr, "skipped the calls of %s: %s\n", model_name_at(i), error);
+        if (model_load(model_name_at(m), model, error) != 0) {
+            text_print(stderr, "skipped the calls of %s: %s\n", model_name_at(m), error);
             continue;
         }
         presets->n_models++;
-        loaded = add_calls(presets, lines, model);
+        for (size_t i = 0; i < model->n_cases; i++)
+            add_call(presets, lines, &model->cases[i].problem);
+        for (size_t i = 0; i < model->n_verify; i++)
+            add_call(presets, lines, &model->verify[i]);
     }
-    for (size_t i = 0; lines && i < presets->n; i++)
+    for (size_t i = 0; i < presets->n; i++)
         free(lines[i]);
     free(lines);
-    return loaded;
 }
 
 void presets_free(struct presets *presets)

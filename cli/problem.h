@@ -28,9 +28,8 @@ struct presets {
     size_t n_models;
     struct model *models; /* own memory of `problems` */
 };
-/* Loads the calls. Skips presets whose calls are too large for this machine, with a message. Returns false without
- * memory. The caller calls presets_free() in either case. */
-bool presets_load(struct presets *presets);
+/* Loads the calls. Skips presets whose calls are too large for this machine, with a message. presets_free() frees them. */
+void presets_load(struct presets *presets);
 void presets_free(struct presets *presets);
 
 /* ---- --problem ---- */

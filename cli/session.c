@@ -115,9 +115,7 @@ static void free_models(struct session *session)
 int session_load_models(struct session *session, const char *const *names, size_t n)
 {
     free_models(session);
-    session->models = calloc(n > 0 ? n : 1, sizeof *session->models);
-    if (!session->models)
-        return cli_reject_memory(session->cli);
+    session->models = cli_allocate(n, sizeof *session->models);
     for (size_t i = 0; i < n; i++) {
         struct model *model = &session->models[session->n_models++];
         char storage[128];
@@ -132,8 +130,8 @@ int session_load_models(struct session *session, const char *const *names, size_
 size_t session_model_cases(const struct session *session, struct bench_case **cases)
 {
     size_t n = 0;
-    *cases = calloc(session->n_models * MODEL_MAX_CASES * N_DTYPES + 1, sizeof **cases);
-    for (size_t m = 0; m < session->n_models && *cases; m++) {
+    *cases = cli_allocate(session->n_models * MODEL_MAX_CASES * N_DTYPES, sizeof **cases);
+    for (size_t m = 0; m < session->n_models; m++) {
         for (size_t i = 0; i < session->models[m].n_cases; i++) {
             const struct model_case *one = &session->models[m].cases[i];
             bool wanted = !session->selected.names_kernels ||
@@ -170,23 +168,20 @@ static bool is_first(const struct model *model, size_t i)
     return true;
 }
 
-size_t session_count_problems(const struct session *session)
+struct problem *session_list_problems(const struct session *session, bool full, size_t *n)
 {
-    return 2 * session->n_models * MODEL_MAX_CASES * N_DTYPES + 1;
-}
-
-size_t session_list_problems(const struct session *session, bool full, struct problem *problems)
-{
-    size_t n = 0;
+    struct problem *problems =
+        cli_allocate(2 * session->n_models * MODEL_MAX_CASES * N_DTYPES, sizeof *problems);
+    *n = 0;
     for (const struct model *m = session->models; m < session->models + session->n_models;
          m++) {
         for (size_t i = 0; i < m->n_verify; i++)
-            add_problem(session, m, &m->verify[i], problems, &n);
+            add_problem(session, m, &m->verify[i], problems, n);
         for (size_t i = 0; i < m->n_cases; i++)
             if (full || is_first(m, i))
-                add_problem(session, m, &m->cases[i].problem, problems, &n);
+                add_problem(session, m, &m->cases[i].problem, problems, n);
     }
-    return n;
+    return problems;
 }
 
 void session_select_model_kernels(struct session *session)

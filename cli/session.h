@@ -62,11 +62,9 @@ size_t session_model_cases(const struct session *session, struct bench_case **ca
 /* Rejects a kernel of --kernel that no model calls; selects those that the models call, unless --kernel is set. */
 int session_check_model_kernels(const struct session *session);
 void session_select_model_kernels(struct session *session);
-/* Lists the calls of the models with few tokens, then those at their real sizes, in the selected types. The array has
- * room for session_count_problems(). Returns their number. */
-size_t session_list_problems(const struct session *session, bool full,
-                             struct problem *problems);
-size_t session_count_problems(const struct session *session);
+/* Allocates a list of the calls of the models with few tokens, then those at their real sizes, in the selected types.
+ * The caller frees it. Stores their number. */
+struct problem *session_list_problems(const struct session *session, bool full, size_t *n);
 
 /* Appends the record of a result. `place` orders the results of all shards. */
 void session_append(struct session *session, json_t *record, uint64_t place);

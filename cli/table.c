@@ -125,16 +125,17 @@ static void free_table(struct number_table *table)
 }
 
 /* Stores the position or time of each row on each axis; the index of the row if the kernel has no positions. */
-static enum posenc_status store_positions(const struct problem *p, struct number_table *table)
+static void store_positions(const struct problem *p, struct number_table *table)
 {
     const bool of_positions = kernel_has_freqs(p->kernel);
     table->position_header = of_positions ? "position" : "row";
     if (table->positions)
-        return POSENC_OK;
+        return;
     table->n_axes = of_positions ? problem_axes(p) : 1;
     table->are_times = of_positions && p->position_kind == POSENC_POSITIONS_F32;
-    table->positions = malloc((size_t)(table->rows * table->n_axes) * sizeof *table->positions);
-    for (int64_t i = 0; table->positions && i < table->rows * table->n_axes; i++) {
+    table->positions =
+        cli_allocate((size_t)(table->rows * table->n_axes), sizeof *table->positions);
+    for (int64_t i = 0; i < table->rows * table->n_axes; i++) {
         const int64_t tokens = of_positions ? p->tokens : table->rows;
         const int64_t b = i % table->rows / tokens, t = i % table->rows % tokens;
         const int axis = (int)(i / table->rows);
@@ -142,11 +143,10 @@ static enum posenc_status store_positions(const struct problem *p, struct number
                               : table->are_times ? (double)(float)problem_time(p, b, t, axis)
                                                  : (double)problem_axis_position(p, b, t, axis);
     }
-    return table->positions ? POSENC_OK : POSENC_ERR_MEMORY;
 }
 
 /* Copies the outputs of a call to dense arrays. */
-static enum posenc_status copy_outputs(const struct call *call, struct number_table *table)
+static void copy_outputs(const struct call *call, struct number_table *table)
 {
     const struct output *first = &call->outputs[0];
     table->rows = first->rows;
@@ -158,14 +158,12 @@ static enum posenc_status copy_outputs(const struct call *call, struct number_ta
         const struct output *out = &call->outputs[o];
         table->name[o] =
             call->n_outputs > 1 ? out->name : posenc_kernel_name(call->problem.kernel);
-        table->array[o] = malloc((size_t)table->rows * bytes);
-        if (!table->array[o])
-            return POSENC_ERR_MEMORY;
+        table->array[o] = cli_allocate((size_t)table->rows, bytes);
         for (int64_t r = 0; r < table->rows; r++)
             memcpy((char *)table->array[o] + (size_t)r * bytes, storage_row(&out->tensor, r),
                    bytes);
     }
-    return store_positions(&call->problem, table);
+    store_positions(&call->problem, table);
 }
 
 /* Runs the call, with the positions of the table if it has any. */
@@ -173,10 +171,8 @@ static enum posenc_status run_call(struct call *call, const struct posenc_backen
                                    const struct number_table *table)
 {
     const int64_t n = table->positions ? table->rows * table->n_axes : 0;
-    int64_t *whole = malloc((size_t)(n + 1) * sizeof *whole);
+    int64_t *whole = cli_allocate((size_t)n, sizeof *whole);
     float *times = (float *)whole;
-    if (!whole)
-        return POSENC_ERR_MEMORY;
     for (int64_t i = 0; i < n; i++) {
         if (table->are_times)
             times[i] = (float)table->positions[i];
@@ -227,8 +223,8 @@ static int compute_values(struct cli *cli, struct model_problem *input,
     }
     status = run_call(&call, backend, table);
     if (status == POSENC_OK)
-        status = copy_outputs(&call, table);
-    if (status != POSENC_OK)
+        copy_outputs(&call, table);
+    else
         cli_reject_status(cli, "--problem", status, &call.error);
     call_destroy(&call);
     return status == POSENC_OK ? EXIT_OK : EXIT_USAGE;

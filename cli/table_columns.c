@@ -121,9 +121,7 @@ static enum posenc_status create_tables(const struct posenc_freqs_spec *spec, st
     for (int i = 0; i < 2 && status == POSENC_OK; i++) {
         in_mode.numerics = i == 0 ? spec->numerics : POSENC_NUMERICS_EXACT;
         status = posenc_freqs_create(&in_mode, &t->freqs[i], error);
-        t->values[i] = malloc((size_t)(2 * t->rows * t->pairs) * sizeof *t->values[i]);
-        if (status == POSENC_OK && !t->values[i])
-            status = POSENC_ERR_MEMORY;
+        t->values[i] = cli_allocate((size_t)(2 * t->rows * t->pairs), sizeof *t->values[i]);
     }
     return status;
 }
@@ -204,7 +202,7 @@ struct reference {
     int64_t pairs;
     int64_t *positions;    /* [ROWS], SAMPLES of each bin */
     int64_t *rounded;      /* the same, rounded to bf16 */
-    double *cosine, *sine; /* [ROWS][pairs], exact values; `cosine` owns all arrays */
+    double *cosine, *sine; /* [ROWS][pairs], exact values */
     float *cos, *sin;      /* output of a backend, in any dtype */
 };
 
@@ -225,26 +223,22 @@ static void choose_positions(struct reference *r)
     }
 }
 
-static bool make_reference(const struct posenc_freqs_spec *spec, struct reference *r)
+static void make_reference(const struct posenc_freqs_spec *spec, struct reference *r)
 {
     r->pairs = spec->dim / 2;
     const size_t n = (size_t)(ROWS * r->pairs);
-    uint64_t(*turn)[3] = calloc((size_t)r->pairs, sizeof *turn);
-    float *inv_freq = calloc((size_t)r->pairs, sizeof *inv_freq);
+    uint64_t(*turn)[3] = cli_allocate((size_t)r->pairs, sizeof *turn);
+    float *inv_freq = cli_allocate((size_t)r->pairs, sizeof *inv_freq);
     double factor = 1.0;
-    const size_t bytes = n * 2 * (sizeof(double) + sizeof(float)) + ROWS * 2 * sizeof(int64_t);
-    r->cosine = calloc(1, bytes);
-    const bool made = turn && inv_freq && r->cosine;
-    if (made) {
-        r->sine = r->cosine + n;
-        r->positions = (int64_t *)(r->sine + n);
-        r->rounded = r->positions + ROWS;
-        r->cos = (float *)(r->rounded + ROWS);
-        r->sin = r->cos + n;
-        exact_freqs(spec, r->pairs, turn, inv_freq, &factor);
-        choose_positions(r);
-    }
-    for (int64_t k = 0; made && k < ROWS * r->pairs; k++) {
+    r->cosine = cli_allocate(2 * n, sizeof *r->cosine);
+    r->sine = r->cosine + n;
+    r->positions = cli_allocate(2 * (size_t)ROWS, sizeof *r->positions);
+    r->rounded = r->positions + ROWS;
+    r->cos = cli_allocate(2 * n, sizeof *r->cos);
+    r->sin = r->cos + n;
+    exact_freqs(spec, r->pairs, turn, inv_freq, &factor);
+    choose_positions(r);
+    for (int64_t k = 0; k < ROWS * r->pairs; k++) {
         exact_sincos_turn(turn[k % r->pairs], r->positions[k / r->pairs], &r->sine[k],
                           &r->cosine[k]);
         r->sine[k] *= factor;
@@ -252,7 +246,13 @@ static bool make_reference(const struct posenc_freqs_spec *spec, struct referenc
     }
     free(turn);
     free(inv_freq);
-    return made;
+}
+
+static void free_reference(struct reference *r)
+{
+    free(r->cosine);
+    free(r->positions);
+    free(r->cos);
 }
 
 /* Names of a curve; "" if it depends on no backend or storage. */
@@ -321,21 +321,20 @@ static enum posenc_status write_backends(const struct selection *selected,
     return status;
 }
 
-/* Returns frequencies rounded to bf16; NULL without memory, or if there is an attention factor, which frequencies given
- * by value do not support. */
+/* Returns frequencies rounded to bf16; NULL if there is an attention factor, which frequencies given by value do not
+ * support. */
 static struct posenc_freqs *round_freqs(const struct posenc_freqs *freqs)
 {
     const struct posenc_freqs_view view = posenc_freqs_view_of(freqs);
     struct posenc_freqs_spec spec = posenc_freqs_spec_init();
     struct posenc_freqs *rounded = NULL;
     const int64_t pairs = view.dim / 2;
-    double *values = malloc((size_t)pairs * sizeof *values);
-    for (int64_t i = 0; values && i < pairs; i++)
+    double *values = cli_allocate((size_t)pairs, sizeof *values);
+    for (int64_t i = 0; i < pairs; i++)
         values[i] = (double)storage_round(POSENC_DTYPE_BF16, (float)view.omega[i]);
     spec.dim = view.dim;
     spec.values = values;
-    if (!values || view.attention_factor != 1.0 ||
-        posenc_freqs_create(&spec, &rounded, NULL) != POSENC_OK)
+    if (view.attention_factor != 1.0 || posenc_freqs_create(&spec, &rounded, NULL) != POSENC_OK)
         rounded = NULL;
     free(values);
     return rounded;
@@ -383,8 +382,8 @@ static enum posenc_status write_curves(const struct selection *selected,
     struct reference r = { 0 };
     in_mode.numerics = POSENC_NUMERICS_EXACT;
     enum posenc_status status = posenc_freqs_create(&in_mode, &freqs, error);
-    if (status == POSENC_OK && !make_reference(&in_mode, &r))
-        status = POSENC_ERR_MEMORY;
+    if (status == POSENC_OK)
+        make_reference(&in_mode, &r);
     for (size_t i = 0; i < outputs->n; i++)
         fputs("numerics,storage,backend,position,error\n", outputs->output[i].stream);
     for (int p = 0; status == POSENC_OK && numerics_names[p]; p++) {
@@ -394,7 +393,7 @@ static enum posenc_status write_curves(const struct selection *selected,
     if (status == POSENC_OK)
         write_storages(selected, freqs, &r, outputs);
     posenc_freqs_destroy(freqs);
-    free(r.cosine);
+    free_reference(&r);
     return status;
 }
 

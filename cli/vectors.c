@@ -44,16 +44,15 @@ static bool write_prompt(const struct posenc_backend *writer, const struct probl
     return want || answer;
 }
 
-/* Writes the prompts of golden vectors and of calls of models. Returns their number; -1: out of memory. */
+/* Writes the prompts of golden vectors and of calls of models. Returns their number; -1: no call can be made. */
 static int write_prompts(struct session *session, const char *path)
 {
     static struct guard_status status;
     const struct posenc_backend *writer = program_write_prompts(path);
-    struct problem *problems = calloc(session_count_problems(session), sizeof *problems);
-    const size_t n_problems =
-        problems ? session_list_problems(session, session->cli->full, problems) : 0;
+    size_t n_problems;
+    struct problem *problems = session_list_problems(session, session->cli->full, &n_problems);
     int n = 0;
-    bool good = problems;
+    bool good = true;
     guard_set_status(&status);
     for (size_t i = 0; good && i < session->vectors.n; i++) {
         const struct vector_case *c = &session->vectors.cases[i];
@@ -96,7 +95,7 @@ static int prompts_to(struct session *session, const char *path)
     session_select_model_kernels(session);
     const int n = write_prompts(session, path);
     if (n < 0)
-        return cli_reject_memory(cli);
+        return cli_reject(cli, "memory", NULL, "allocation failed");
     if (program_files_error())
         return cli_reject(cli, "prompts", NULL, "%s", program_files_error());
     if (session_check_patterns(session) != EXIT_OK)

@@ -225,10 +225,8 @@ static int lower_error_limits(const struct verify *verify)
 {
     const struct cli *cli = verify->session.cli;
     const size_t n = json_array_size(verify->with_limits);
-    struct conf_result *results = calloc(n + 1, sizeof *results);
+    struct conf_result *results = cli_allocate(n, sizeof *results);
     char error[ERROR_LIMITS_MESSAGE];
-    if (!results)
-        return cli_reject_memory(verify->session.cli);
     for (size_t i = 0; i < n; i++)
         results[i] =
             result_of_check(json_array_get(verify->with_limits, i), &verify->session.selected);
@@ -277,7 +275,9 @@ static int verify_all(struct verify *verify)
 {
     struct session *session = &verify->session;
     const struct cli *cli = session->cli;
-    struct problem *problems = calloc(session_count_problems(session), sizeof *problems);
+    size_t n_problems;
+    struct problem *problems =
+        session_list_problems(session, cli->full || cli->exhaustive, &n_problems);
     struct presets presets = { .n = 0 };
     struct conf_options options = { .full = cli->full || cli->exhaustive,
                                     .exhaustive = cli->exhaustive,
@@ -285,6 +285,7 @@ static int verify_all(struct verify *verify)
                                     .seed = cli->seed != INT64_MIN ? (uint64_t)cli->seed : 0,
                                     .random_s = random_share_s(session),
                                     .problem = problems,
+                                    .n_problems = n_problems,
                                     .only = cli->problem ? &session->line.problem : NULL,
                                     .vectors =
                                         session->vectors.n > 0 ? &session->vectors : NULL,
@@ -292,12 +293,8 @@ static int verify_all(struct verify *verify)
                                     .case_glob = cli->cases.n == 1 ? cli->cases.item[0] : NULL,
                                     .wants = wants_check,
                                     .wants_user = session };
-    const bool with_presets = options.full && session->n_models == 0 && !cli->problem;
-    if (!problems || (with_presets && !presets_load(&presets))) {
-        free(problems);
-        return cli_reject_memory(session->cli);
-    }
-    options.n_problems = session_list_problems(session, options.full, problems);
+    if (options.full && session->n_models == 0 && !cli->problem)
+        presets_load(&presets);
     options.presets = presets.problems;
     options.n_presets = presets.n;
     memcpy(options.kernels, session->selected.kernels, sizeof options.kernels);

@@ -134,10 +134,9 @@ static void show_line(const struct problem *problem)
 {
     char none[1];
     const size_t room = notation_print(problem, NULL, none, sizeof none) + 1;
-    char *line = malloc(room);
-    if (line)
-        notation_print(problem, NULL, line, room);
-    printf("Problem\n  %s\n\n", line ? line : "no memory for its line");
+    char *line = cli_allocate(1, room);
+    notation_print(problem, NULL, line, room);
+    printf("Problem\n  %s\n\n", line);
     free(line);
 }
 
@@ -145,14 +144,12 @@ static void show_line(const struct problem *problem)
 static void show_values(const struct problem *problem, const struct selection *selected)
 {
     puts("Values, beside those of the oracle");
-    struct shown_calls *shown = calloc(1, sizeof *shown);
-    if (!shown)
-        puts("  no memory for them");
-    for (size_t i = 0; i < selected->n && shown; i++)
+    struct shown_calls *shown = cli_allocate(1, sizeof *shown);
+    for (size_t i = 0; i < selected->n; i++)
         if (posenc_backend_provides(selected->backends[i], problem->kernel) &&
             !posenc_backend_unavailable_reason(selected->backends[i]))
             show_backend(shown, selected->backends[i], problem);
-    while (shown && shown->n > 0)
+    while (shown->n > 0)
         call_destroy(&shown->calls[--shown->n]);
     free(shown);
     puts("");

@@ -430,11 +430,9 @@ bool workers_run(struct worker_job *jobs, size_t n, size_t at_once,
                  const struct worker_limits *limits, bool (*keep_going)(void *user), void *user)
 {
     const size_t max_workers = at_once < MOST_OPEN ? at_once : MOST_OPEN;
-    struct worker *workers = calloc(max_workers, sizeof *workers);
+    struct worker *workers = cli_allocate(max_workers, sizeof *workers);
     size_t begun = 0, running = 0;
     bool wanted = true;
-    if (!workers)
-        abort(); /* plug-ins must not be called in this process */
     while (wanted && (running > 0 || begun < n)) {
         while (running < max_workers && begun < n)
             worker_begin(&workers[running++], &jobs[begun++], 0);
