@@ -192,29 +192,27 @@ json_t *cli_options(const struct cli *cli)
 
 /* ---- Rejections ---- */
 
-int cli_check_options_with(const struct cli *cli, unsigned bit, const char *other)
+void cli_check_options_with(const struct cli *cli, unsigned bit, const char *other)
 {
     for (size_t i = 0; i < N_SPECS; i++) {
         char flag[64];
         snprintf(flag, sizeof flag, "--%s", specs[i].name);
         if (is_given(cli, &specs[i]) && (specs[i].commands & cli->bit) &&
             !(specs[i].commands & bit))
-            return cli_reject(cli, flag, NULL, "has no effect with %s", other);
+            cli_reject(cli, flag, NULL, "has no effect with %s", other);
     }
-    return EXIT_OK;
 }
 
-static int reject_number(const struct cli *cli, const struct option_spec *spec,
-                         const char *flag, const char *text)
+_Noreturn static void reject_number(const struct cli *cli, const struct option_spec *spec,
+                                    const char *flag, const char *text)
 {
-    return spec->kind == INTEGER
-               ? cli_reject(cli, flag, text, "expected an integer from %.0f to %.0f", spec->min,
-                            spec->max)
-               : cli_reject(cli, flag, text, "expected a number above %g, at most %g",
-                            spec->min, spec->max);
+    if (spec->kind == INTEGER)
+        cli_reject(cli, flag, text, "expected an integer from %.0f to %.0f", spec->min,
+                   spec->max);
+    cli_reject(cli, flag, text, "expected a number above %g, at most %g", spec->min, spec->max);
 }
 
-static int reject_option(const struct cli *cli, const char *given)
+_Noreturn static void reject_option(const struct cli *cli, const char *given)
 {
     const char *names[N_SPECS];
     size_t n = 0;
@@ -223,7 +221,7 @@ static int reject_option(const struct cli *cli, const char *given)
             names[n++] = specs[i].name;
     char name[96];
     snprintf(name, sizeof name, "%.*s", (int)strcspn(given, "="), given);
-    return cli_reject_name(cli, "unknown option", name + strspn(name, "-"), names, n);
+    cli_reject_name(cli, "unknown option", name + strspn(name, "-"), names, n);
 }
 
 /* ---- Values ---- */
@@ -255,26 +253,25 @@ bool parse_real(const char *text, double *value)
 }
 
 /* Adds a copy of a text to a list, split at commas if `split`. */
-static int add_items(struct cli *cli, struct option_values *list, const char *flag,
-                     const char *text, bool split)
+static void add_items(struct cli *cli, struct option_values *list, const char *flag,
+                      const char *text, bool split)
 {
     char *copy = cli->n_copies < LIST_MAX ? strdup(text) : NULL;
     if (!copy)
-        return cli_reject(cli, flag, text, "expected at most %d lists", LIST_MAX);
+        cli_reject(cli, flag, text, "expected at most %d lists", LIST_MAX);
     cli->copies[cli->n_copies++] = copy;
     while (copy) {
         char *comma = split ? strchr(copy, ',') : NULL;
         if (comma)
             *comma = '\0';
         if (*copy == '\0' || list->n == LIST_MAX)
-            return cli_reject(cli, flag, text,
-                              split ? "expected names separated by commas, at most %d"
-                                    : "expected a value that is not empty, at most %d times",
-                              LIST_MAX);
+            cli_reject(cli, flag, text,
+                       split ? "expected names separated by commas, at most %d"
+                             : "expected a value that is not empty, at most %d times",
+                       LIST_MAX);
         list->item[list->n++] = copy;
         copy = comma ? comma + 1 : NULL;
     }
-    return EXIT_OK;
 }
 
 void cli_free(struct cli *cli)
@@ -284,20 +281,19 @@ void cli_free(struct cli *cli)
 }
 
 /* Adds a path to the models. "./" is prepended to a bare name, since a slash distinguishes paths from presets. */
-static int add_config(struct cli *cli, const char *text)
+static void add_config(struct cli *cli, const char *text)
 {
     char path[DATA_PATH];
     const int length = snprintf(path, sizeof path, "%s%s", strchr(text, '/') ? "" : "./", text);
-    return length < (int)sizeof path
-               ? add_items(cli, &cli->model, "--config", path, false)
-               : cli_reject(cli, "--config", NULL,
-                            "a path of %zu characters: expected at most %zu", strlen(text),
-                            sizeof path - 3);
+    if (length >= (int)sizeof path)
+        cli_reject(cli, "--config", NULL, "a path of %zu characters: expected at most %zu",
+                   strlen(text), sizeof path - 3);
+    add_items(cli, &cli->model, "--config", path, false);
 }
 
 /* Adds -o PATH as --out FORMAT:PATH, with the first format of that suffix. The suffix .json is ambiguous: several
  * formats use it. */
-static int add_path(struct cli *cli, const char *path)
+static void add_path(struct cli *cli, const char *path)
 {
     const char *name = strrchr(path, '/'), *suffix = strrchr(name ? name : path, '.');
     const struct output_format *format = suffix ? format_next(cli, NULL) : NULL;
@@ -306,16 +302,16 @@ static int add_path(struct cli *cli, const char *path)
                       strcmp(format->extension, "json") == 0))
         format = format_next(cli, format);
     if (!format)
-        return cli_reject(cli, "-o", path,
-                          "no format follows from this name: expected another suffix, or "
-                          "--out FORMAT:PATH");
+        cli_reject(cli, "-o", path,
+                   "no format follows from this name: expected another suffix, or "
+                   "--out FORMAT:PATH");
     const int length = snprintf(request, sizeof request, "%s:%s", format->name, path);
     if (length < 0 || (size_t)length >= sizeof request)
-        return cli_reject(cli, "-o", path, "expected a shorter path");
-    return add_items(cli, &cli->out, "-o", request, false);
+        cli_reject(cli, "-o", path, "expected a shorter path");
+    add_items(cli, &cli->out, "-o", request, false);
 }
 
-static int store_value(struct cli *cli, const struct option_spec *spec, const char *text)
+static void store_value(struct cli *cli, const struct option_spec *spec, const char *text)
 {
     void *member = (char *)cli + spec->offset;
     char flag[64];
@@ -325,23 +321,22 @@ static int store_value(struct cli *cli, const struct option_spec *spec, const ch
         *(bool *)member = true;
     } else if (spec->kind == INTEGER) {
         if (!parse_integer(text, (int64_t)spec->min, (int64_t)spec->max, member))
-            return reject_number(cli, spec, flag, text);
+            reject_number(cli, spec, flag, text);
     } else if (spec->kind == REAL) {
         if (!parse_real(text, &number) || number <= spec->min || number > spec->max)
-            return reject_number(cli, spec, flag, text);
+            reject_number(cli, spec, flag, text);
         *(double *)member = number;
     } else if (spec->kind == TEXT) {
         if (*text == '\0')
-            return cli_reject(cli, flag, text, "expected %s: %s", spec->argument, spec->help);
+            cli_reject(cli, flag, text, "expected %s: %s", spec->argument, spec->help);
         *(const char **)member = text;
     } else if (spec->letter == 'o') {
-        return add_path(cli, text);
+        add_path(cli, text);
     } else if (strcmp(spec->name, "config") == 0) {
-        return add_config(cli, text);
+        add_config(cli, text);
     } else {
-        return add_items(cli, member, flag, text, spec->kind == WORDS);
+        add_items(cli, member, flag, text, spec->kind == WORDS);
     }
-    return EXIT_OK;
 }
 
 /* ---- The parser ---- */
@@ -389,7 +384,7 @@ static const struct option_spec *find_spec(int found)
                : NULL;
 }
 
-int cli_parse(struct cli *cli, const struct command *command, int argc, char **argv)
+void cli_parse(struct cli *cli, const struct command *command, int argc, char **argv)
 {
     struct option options[N_SPECS + 1];
     char letters[2 * N_SPECS];
@@ -401,21 +396,19 @@ int cli_parse(struct cli *cli, const struct command *command, int argc, char **a
         const struct option_spec *spec = find_spec(c == '?' || c == ':' ? optopt : c);
         const char *value = strchr(argv[optind - 1], '=');
         if ((c == '?' || c == ':') && spec && spec->kind == FLAG && value) /* libcs differ */
-            return cli_reject(cli, argv[optind - 1], NULL,
-                              "expected the option alone: it takes no value");
+            cli_reject(cli, argv[optind - 1], NULL,
+                       "expected the option alone: it takes no value");
         if (c == ':')
-            return cli_reject(cli, argv[optind - 1], NULL, "expected a value after it");
+            cli_reject(cli, argv[optind - 1], NULL, "expected a value after it");
         if (c == '?')
-            return reject_option(cli, argv[optind - 1]);
-        if (store_value(cli, spec, optarg) != EXIT_OK)
-            return EXIT_USAGE;
+            reject_option(cli, argv[optind - 1]);
+        store_value(cli, spec, optarg);
     }
     cli_set_quiet(cli->quiet);
-    if (cli->json && add_items(cli, &cli->out, "--json", "jsonl", false) != EXIT_OK)
-        return EXIT_USAGE;
+    if (cli->json)
+        add_items(cli, &cli->out, "--json", "jsonl", false);
     cli->n_operands = argc - optind;
     cli->operands = argv + optind;
-    return EXIT_OK;
 }
 
 /* ---- Help ---- */

@@ -82,16 +82,15 @@ enum {
     UNRECORDED = 256,   /* the option changes no result, so records omit it */
 };
 
-/* Parses the arguments after the command's name. Returns EXIT_OK, or EXIT_USAGE after a message. */
-int cli_parse(struct cli *cli, const struct command *command, int argc, char **argv);
+/* Parses the arguments after the command's name. */
+void cli_parse(struct cli *cli, const struct command *command, int argc, char **argv);
 void cli_free(struct cli *cli);
 void cli_print_help(const struct command *command);
 /* Prints a text wrapped before column `to`. The cursor is at `column`, which is the indent of all further lines. */
 void print_wrapped(const char *text, int column, int to);
 
-/* Rejects the first option that has no effect together with another: WITH_PROBLEM or WITH_VERBOSE, and its name. Returns
- * EXIT_OK or EXIT_USAGE. */
-int cli_check_options_with(const struct cli *cli, unsigned bit, const char *other);
+/* Rejects the first option that has no effect together with another: WITH_PROBLEM or WITH_VERBOSE, and its name. */
+void cli_check_options_with(const struct cli *cli, unsigned bit, const char *other);
 
 /* Returns the options that influence results: {"kernel": ["alibi"], "seed": 7}. */
 json_t *cli_options(const struct cli *cli);

@@ -297,13 +297,13 @@ static void warn_if_busy(const struct session *session)
             words);
 }
 
-static int time_cases(struct bench *bench)
+static void time_cases(struct bench *bench)
 {
     struct session *session = &bench->session;
     const struct cli *cli = session->cli;
     struct worker_limits limits = worker_limits_of(cli->limit, BETWEEN_S);
     if (bench->n_backends == 0)
-        return cli_reject(cli, "bench", NULL, "no backend");
+        cli_reject(cli, "bench", NULL, "no backend");
     bench->options =
         (struct bench_options){ .full = cli->full,
                                 .tuning = cli->tune,
@@ -330,7 +330,8 @@ static int time_cases(struct bench *bench)
     session->noise = noise_since(&session->at_timing_start);
     progress_clear();
     session_exit_if_interrupted(session);
-    return bench->failed ? cli_reject(cli, "bench", NULL, "%s", bench->error) : EXIT_OK;
+    if (bench->failed)
+        cli_reject(cli, "bench", NULL, "%s", bench->error);
 }
 
 /* Times the overhead of a call of rope_half, if that kernel and its default backend are selected. */
@@ -358,18 +359,18 @@ static void time_overhead(struct session *session)
     }
 }
 
-static int time_all(struct bench *bench)
+static void time_all(struct bench *bench)
 {
     struct session *session = &bench->session;
     const size_t n = session_list_cases(session, &bench->cases);
     bench->positions = cli_allocate(n, sizeof *bench->positions);
     choose_cases(bench, n);
     choose_backends(bench);
-    const int status = bench->n_cases > 0 ? time_cases(bench) : EXIT_OK;
-    if (status == EXIT_OK && !session->cli->tune && !session->cli->problem &&
-        session->n_models == 0)
+    if (bench->n_cases > 0)
+        time_cases(bench);
+    if (!session->cli->tune && !session->cli->problem && session->n_models == 0)
         time_overhead(session);
-    return status == EXIT_OK ? session_check_patterns(session) : status;
+    session_check_patterns(session);
 }
 
 /* Returns the exit code. A wrong output decides first. Otherwise a run that timed anything succeeds, and so does a
@@ -384,42 +385,38 @@ static int exit_code(const struct bench *bench)
 }
 
 /* Selects the tuning file of --tuning, so that records mark the backends that it chooses. */
-static int use_tuning(const struct cli *cli)
+static void use_tuning(const struct cli *cli)
 {
     struct posenc_error error;
-    if (!cli->tuning)
-        return EXIT_OK;
-    const enum posenc_status status = posenc_load_tuning(cli->tuning, &error);
+    const enum posenc_status status =
+        cli->tuning ? posenc_load_tuning(cli->tuning, &error) : POSENC_OK;
     if (status == POSENC_OK)
-        return EXIT_OK;
-    cli_reject(cli, "tuning file", NULL, "%s", error.what);
-    return status == POSENC_ERR_UNSUPPORTED ? EXIT_INCOMPARABLE : EXIT_USAGE;
+        return;
+    cli_complain(cli, "tuning file", NULL, "%s", error.what);
+    exit(status == POSENC_ERR_UNSUPPORTED ? EXIT_INCOMPARABLE : EXIT_USAGE);
 }
 
 static int bench_all(struct cli *cli)
 {
     static struct bench bench; /* large */
-    const int unusable_tuning = use_tuning(cli);
-    if (unusable_tuning)
-        return unusable_tuning;
-    if (session_begin(&bench.session, cli, false, false) != EXIT_OK)
-        return EXIT_USAGE;
+    use_tuning(cli);
+    session_begin(&bench.session, cli, false, false);
     session_select_plugin_kernels(&bench.session);
-    const int code =
-        timings_unavailable_reason() ? timings_report_unavailable(cli) : time_all(&bench);
+    if (timings_unavailable_reason()) {
+        session_free(&bench.session);
+        return timings_report_unavailable(cli);
+    }
+    time_all(&bench);
     const int verdict = exit_code(&bench);
     free(bench.cases);
     free(bench.positions);
-    if (code != EXIT_OK) {
-        session_abort(&bench.session);
-        return code;
-    }
-    const int status = session_end(&bench.session, true);
-    if (status == EXIT_OK && verdict == EXIT_USAGE)
-        return cli_reject(cli, "shapes", NULL,
-                          "none could be timed: expected smaller ones, or more memory; the "
-                          "results say why");
-    return status != EXIT_OK ? status : verdict;
+    session_end(&bench.session, true);
+    if (verdict == EXIT_USAGE)
+        cli_reject(
+            cli, "shapes", NULL,
+            "none could be timed: expected smaller ones, or more memory; the results say "
+            "why");
+    return verdict;
 }
 
 #else
@@ -437,14 +434,13 @@ int command_pair(struct cli *cli) { return timings_report_unavailable(cli); }
 
 int timings_report_unavailable(const struct cli *cli)
 {
-    cli_reject(cli, "nothing is timed here", NULL, "%s", timings_unavailable_reason());
+    cli_complain(cli, "nothing is timed here", NULL, "%s", timings_unavailable_reason());
     return EXIT_SKIPPED;
 }
 
 int command_bench(struct cli *cli)
 {
-    if (cli_reject_operands(cli) != EXIT_OK)
-        return EXIT_USAGE;
+    cli_check_operands(cli);
     if (cli->probe)
         return bench_probe(cli);
     if (cli->instructions)

@@ -5,6 +5,7 @@
 #include "bench/machine.h"
 #include "commit.h"
 #include "plugins.h"
+#include "worker.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -75,20 +76,18 @@ static bool find_vectors(const struct cli *cli, char path[DATA_PATH])
     return data_find("golden", POSENC_GOLDEN_INSTALLED, POSENC_DATADIR "/golden", path);
 }
 
-int data_vectors(const struct cli *cli, struct vectors *vectors)
+void data_vectors(const struct cli *cli, struct vectors *vectors)
 {
     char path[DATA_PATH], error[VECTORS_ERROR];
-    if (!find_vectors(cli, path)) {
-        return cli_reject(cli, "vectors", NULL,
-                          "none found beside the program nor in %s; expected --vectors PATH or "
-                          "POSENC_VECTORS=PATH",
-                          POSENC_DATADIR);
-    }
+    if (!find_vectors(cli, path))
+        cli_reject(cli, "vectors", NULL,
+                   "none found beside the program nor in %s; expected --vectors PATH or "
+                   "POSENC_VECTORS=PATH",
+                   POSENC_DATADIR);
     if (!vectors_load(path, vectors, error))
-        return cli_reject(cli, "vectors", NULL, "%s", error); /* it names the file */
+        cli_reject(cli, "vectors", NULL, "%s", error); /* it names the file */
     cli_print_note("vectors: %s, %zu cases, SHA-256 %.16s%s\n", path, vectors->n,
                    vectors->sha256, vectors->official ? "" : ": " OTHER_VECTORS);
-    return EXIT_OK;
 }
 
 static void print_left_out(const char *path, const char *error)
@@ -232,25 +231,24 @@ static bool prepare_command(const char *name, char path[DATA_PATH])
     return true;
 }
 
-int external_exec(const char *name, char **argv)
+void external_exec(const char *name, char **argv)
 {
     char path[DATA_PATH], python[COMMAND_NAME];
     if (strspn(name, "abcdefghijklmnopqrstuvwxyz_") != strlen(name) ||
         !prepare_command(name, path))
-        return EXTERNAL_NOT_FOUND;
+        return;
     const struct cli cli = { .command = name };
     if (lacks_python(path, python))
-        return cli_reject(
-            &cli, python, NULL,
-            "not found on PATH.  Install Python 3.9 or later (list, verify, bench "
-            "and table work without it)");
+        cli_reject(&cli, python, NULL,
+                   "not found on PATH.  Install Python 3.9 or later (list, verify, bench and "
+                   "table work without it)");
     argv[1] = path;
     execv(path, argv + 1);
     if (errno == ENOENT) /* the interpreter of its first line */
-        return cli_reject(
-            &cli, "Python", NULL,
-            "not found: the first line of %s names it. Install Python 3.9 or later", path);
-    return cli_reject(&cli, path, NULL, "cannot be run: %s", strerror(errno));
+        cli_reject(&cli, "Python", NULL,
+                   "not found: the first line of %s names it. Install Python 3.9 or later",
+                   path);
+    cli_reject(&cli, path, NULL, "cannot be run: %s", strerror(errno));
 }
 
 /* ---- Output of a command ---- */
@@ -282,9 +280,9 @@ static int run_program(const char *const *argv, int in, int out)
 static char *read_all(FILE *file)
 {
     const long size = fseek(file, 0, SEEK_END) == 0 ? ftell(file) : -1;
-    char *text = size >= 0 ? malloc((size_t)size + 1) : NULL;
+    char *text = cli_allocate((size_t)(size + 2), 1);
     rewind(file);
-    if (text)
+    if (size > 0)
         text[fread(text, 1, (size_t)size, file)] = '\0';
     return text;
 }
@@ -293,30 +291,28 @@ char *external_read(const struct cli *cli, const char *option, const char *name,
                     const char **argv)
 {
     static const char remedy[] = "(presets need none: posenc list models)";
-    char path[DATA_PATH], python[COMMAND_NAME] = "Python", *output = NULL;
+    char path[DATA_PATH], python[COMMAND_NAME] = "Python";
     FILE *file = tmpfile();
-    int status = EXTERNAL_NOT_RUN;
     if (!prepare_command(name, path))
         cli_reject(cli, option, NULL,
                    "needs the Python part of posenc: posenc-%s is not installed %s", name,
                    remedy);
-    else if (!file)
+    if (!file)
         cli_reject(cli, option, NULL, "no temporary file can be made: %s", strerror(errno));
-    else {
-        argv[0] = path;
-        if (!lacks_python(path, python))
-            status = run_program(argv, STDIN_FILENO, fileno(file));
-        if (status == EXTERNAL_NOT_RUN)
-            cli_reject(cli, option, NULL, "needs Python 3.9 or later: %s is not found %s",
-                       python, remedy);
-        else if (status > EXTERNAL_SIGNAL)
-            cli_reject(cli, option, NULL, "posenc-%s was ended by signal %d", name,
-                       status - EXTERNAL_SIGNAL);
-        else if (status == 0)
-            output = read_all(file);
-    }
-    if (file)
-        fclose(file);
+    argv[0] = path;
+    const int status = lacks_python(path, python)
+                           ? EXTERNAL_NOT_RUN
+                           : run_program(argv, STDIN_FILENO, fileno(file));
+    if (status == EXTERNAL_NOT_RUN)
+        cli_reject(cli, option, NULL, "needs Python 3.9 or later: %s is not found %s", python,
+                   remedy);
+    if (status > EXTERNAL_SIGNAL)
+        cli_reject(cli, option, NULL, "posenc-%s was ended by signal %d", name,
+                   status - EXTERNAL_SIGNAL);
+    if (status != 0)
+        worker_exit(EXIT_USAGE);
+    char *output = read_all(file);
+    fclose(file);
     return output;
 }
 
@@ -324,7 +320,7 @@ char *external_read(const struct cli *cli, const char *option, const char *name,
 
 enum { MOST_WORDS = 8 };
 
-int external_check_format(const struct cli *cli, const struct output_format *format)
+void external_check_format(const struct cli *cli, const struct output_format *format)
 {
     char path[DATA_PATH] = "";
     const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -333,13 +329,12 @@ int external_check_format(const struct cli *cli, const struct output_format *for
         found ? run_program((const char *const[]){ path, "--help", NULL }, nothing, nothing)
               : EXTERNAL_NOT_RUN;
     close(nothing);
-    if (status == 0)
-        return EXIT_OK;
-    return cli_reject(cli, "--out", format->name,
-                      "is written in Python, and posenc-%s %s, or take --out jsonl",
-                      format->program,
-                      found ? "cannot be run: install Python 3.9 or later"
-                            : "is not installed: install the Python part of posenc");
+    if (status != 0)
+        cli_reject(cli, "--out", format->name,
+                   "is written in Python, and posenc-%s %s, or take --out jsonl",
+                   format->program,
+                   found ? "cannot be run: install Python 3.9 or later"
+                         : "is not installed: install the Python part of posenc");
 }
 
 int external_write_format(const struct cli *cli, const struct output_format *format,
@@ -349,11 +344,12 @@ int external_write_format(const struct cli *cli, const struct output_format *for
     FILE *file = tmpfile();
     int status = EXIT_USAGE;
     if (!prepare_command(format->program, path))
-        cli_reject(cli, "--out", format->name,
-                   "could not be written: posenc-%s does not exist any more", format->program);
+        cli_complain(cli, "--out", format->name,
+                     "could not be written: posenc-%s does not exist any more",
+                     format->program);
     else if (!file || write_jsonl(records, file) != 0 || fflush(file) != 0 ||
              fseek(file, 0, SEEK_SET) != 0)
-        cli_reject(cli, "--out", format->name, "could not be written: %s", strerror(errno));
+        cli_complain(cli, "--out", format->name, "could not be written: %s", strerror(errno));
     else if (fflush(to) == 0) {
         const bool export = strcmp(format->program, "results") == 0;
         const char *argv[MOST_WORDS] = { path }, **word = argv + 1;

@@ -22,8 +22,8 @@ bool data_program(char path[DATA_PATH]);
 bool data_find(const char *in_build, const char *installed, const char *path,
                char found[DATA_PATH]);
 
-/* Loads the golden vectors and prints a note. Returns EXIT_OK, or EXIT_USAGE after a message. */
-int data_vectors(const struct cli *cli, struct vectors *vectors);
+/* Loads the golden vectors and prints a note. */
+void data_vectors(const struct cli *cli, struct vectors *vectors);
 
 /* Adds the plug-ins of the folder POSENC_PLUGINS, or of the folder beside the program if that is unset, to the
  * backends. Prints a message about each that cannot be loaded. */
@@ -48,18 +48,16 @@ const char *topic_next_name(const char *list, char *piece, size_t size);
 /* ---- External commands: posenc NAME runs the program posenc-NAME, as git does ---- */
 
 /* Replaces this process by posenc-NAME with the arguments argv[2], ...: from the folder beside this program, else from
- * PATH. Returns only on failure: EXIT_USAGE after a message, or EXTERNAL_NOT_FOUND if there is no posenc-NAME. */
-int external_exec(const char *name, char **argv);
-enum { EXTERNAL_NOT_FOUND = -1 };
+ * PATH. Returns only if there is no posenc-NAME. */
+void external_exec(const char *name, char **argv);
 
-/* Runs posenc-NAME with the arguments argv[1], ..., and returns its output, to be freed. Returns NULL after a message
- * of that program, or about `option` if the program or Python is missing. */
+/* Runs posenc-NAME with the arguments argv[1], ..., and returns its output, to be freed. Exits after a message of
+ * that program, or about `option` if the program or Python is missing. */
 char *external_read(const struct cli *cli, const char *option, const char *name,
                     const char **argv);
 
-/* Checks, before a run that takes minutes, that the program that writes a format can be started. Returns EXIT_OK, or
- * EXIT_USAGE after a message. */
-int external_check_format(const struct cli *cli, const struct output_format *format);
+/* Checks, before a run that takes minutes, that the program that writes a format can be started. */
+void external_check_format(const struct cli *cli, const struct output_format *format);
 /* Has that program write records to a stream. Returns its exit code; the program prints its own messages. */
 int external_write_format(const struct cli *cli, const struct output_format *format,
                           const json_t *records, FILE *to);

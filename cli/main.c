@@ -156,7 +156,7 @@ static const struct command *find_command(const char *name)
     return NULL;
 }
 
-static int reject_command(const char *name)
+_Noreturn static void reject_command(const char *name)
 {
     const char *names[N_COMMANDS + N_EXTERNAL];
     size_t n = 0;
@@ -164,20 +164,19 @@ static int reject_command(const char *name)
         names[n++] = commands[i].name;
     for (size_t i = 0; i < N_EXTERNAL; i++)
         names[n++] = external_commands[i].name;
-    return cli_reject_name(&(struct cli){ 0 }, "command", name, names, n);
+    cli_reject_name(&(struct cli){ 0 }, "command", name, names, n);
 }
 
-static int run_external(const char *name, char **argv)
+_Noreturn static void run_external(const char *name, char **argv)
 {
-    const int status = external_exec(name, argv);
-    for (size_t i = 0; i < N_EXTERNAL && status == EXTERNAL_NOT_FOUND; i++)
+    external_exec(name, argv);
+    for (size_t i = 0; i < N_EXTERNAL; i++)
         if (strcmp(name, external_commands[i].name) == 0)
-            return cli_reject(
-                &(struct cli){ .command = name }, "command", NULL,
-                "posenc-%s is not installed: install the Python part of posenc (list, verify, "
-                "bench and table work without it)",
-                name);
-    return status == EXTERNAL_NOT_FOUND ? reject_command(name) : status;
+            cli_reject(&(struct cli){ .command = name }, "command", NULL,
+                       "posenc-%s is not installed: install the Python part of posenc (list, "
+                       "verify, bench and table work without it)",
+                       name);
+    reject_command(name);
 }
 
 /* Prints the default backend of each kernel if POSENC_VERBOSE is set. */
@@ -204,7 +203,7 @@ static int check_stdout(int status)
     if (status == EXIT_OK && (outputs_pipe_is_broken() || error == EPIPE))
         return EXIT_BROKEN_PIPE;
     if (error != 0 && error != EPIPE) {
-        outputs_reject_stdout(&(struct cli){ 0 }, error);
+        outputs_complain_stdout(&(struct cli){ 0 }, error);
         return status == EXIT_OK ? EXIT_USAGE : status;
     }
     return status;
@@ -319,12 +318,12 @@ static int run_command(const struct command *command, struct cli *cli)
     if (cli->version)
         return print_version();
     if (cli->quick && (cli->full || cli->exhaustive))
-        return cli_reject(cli, "--quick", NULL, "expected without %s",
-                          cli->full ? "--full" : "--exhaustive");
+        cli_reject(cli, "--quick", NULL, "expected without %s",
+                   cli->full ? "--full" : "--exhaustive");
     plugins_set_limit(cli->limit);
     data_plugins();
-    if (select_environment(cli) != EXIT_OK || tuning_file_select_environment(cli) != EXIT_OK)
-        return EXIT_USAGE;
+    select_environment(cli);
+    tuning_file_select_environment(cli);
     print_defaults();
     if (calls_kernels(command, cli) && (plugins_exist() || cli->plugin.n > 0))
         return run_in_worker(command, cli);
@@ -340,7 +339,7 @@ static int help_command(char *program, const char *name)
     }
     const struct command *command = find_command(name);
     if (!command)
-        return run_external(name, (char *[]){ program, NULL, "--help", NULL });
+        run_external(name, (char *[]){ program, NULL, "--help", NULL });
     cli_print_help(command);
     return EXIT_OK;
 }
@@ -365,11 +364,10 @@ int main(int argc, char **argv)
         return check_stdout(print_version());
     const struct command *command = find_command(name);
     if (!command)
-        return run_external(name, argv);
+        run_external(name, argv);
     struct cli cli = { .command = command->name, .argc = argc, .argv = argv };
-    int status = cli_parse(&cli, command, argc - 1, argv + 1);
-    if (status == EXIT_OK)
-        status = run_command(command, &cli);
+    cli_parse(&cli, command, argc - 1, argv + 1);
+    const int status = run_command(command, &cli);
     cli_free(&cli);
     return check_stdout(status);
 }

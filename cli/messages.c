@@ -34,19 +34,34 @@ static void print_command(const struct cli *cli)
                cli->command ? cli->command : "");
 }
 
-int cli_reject(const struct cli *cli, const char *item, const char *value, const char *expected,
-               ...)
+static void print_rejection(const struct cli *cli, const char *item, const char *value,
+                            const char *expected, va_list arguments)
 {
     print_command(cli);
     text_print(stderr, "%s: ", item);
     if (value)
         text_print(stderr, "%s: ", *value != '\0' ? value : "(empty)");
+    text_vprint(stderr, expected, arguments);
+    fputc('\n', stderr);
+}
+
+void cli_complain(const struct cli *cli, const char *item, const char *value,
+                  const char *expected, ...)
+{
     va_list arguments;
     va_start(arguments, expected);
-    text_vprint(stderr, expected, arguments);
+    print_rejection(cli, item, value, expected, arguments);
     va_end(arguments);
-    fputc('\n', stderr);
-    return EXIT_USAGE;
+}
+
+void cli_reject(const struct cli *cli, const char *item, const char *value,
+                const char *expected, ...)
+{
+    va_list arguments;
+    va_start(arguments, expected);
+    print_rejection(cli, item, value, expected, arguments);
+    va_end(arguments);
+    worker_exit(EXIT_USAGE);
 }
 
 /* Returns true if `value` may be a misspelling of a name: few letters differ, or the name contains it. */
@@ -57,8 +72,8 @@ static bool is_similar(const char *value, const char *name)
                                    (length >= 3 && strstr(name, value)));
 }
 
-int cli_reject_name(const struct cli *cli, const char *item, const char *value,
-                    const char *const *names, size_t n)
+void cli_reject_name(const struct cli *cli, const char *item, const char *value,
+                     const char *const *names, size_t n)
 {
     enum { SHORT_LIST = 16, NEAREST = 3, LONGEST = 96 };
     print_command(cli);
@@ -82,34 +97,31 @@ int cli_reject_name(const struct cli *cli, const char *item, const char *value,
             text_print(stderr, "%s %s", i == 0 ? "" : ",", names[i]);
         fputc('\n', stderr);
     }
-    return EXIT_USAGE;
+    worker_exit(EXIT_USAGE);
 }
 
-int cli_reject_status(const struct cli *cli, const char *item, enum posenc_status status,
-                      const struct posenc_error *error)
+void cli_reject_status(const struct cli *cli, const char *item, enum posenc_status status,
+                       const struct posenc_error *error)
 {
     char text[640];
     if (!error || !*error->what)
-        return cli_reject(cli, item, NULL, "%s", posenc_status_string(status));
+        cli_reject(cli, item, NULL, "%s", posenc_status_string(status));
     posenc_error_text(error, text, sizeof text);
-    return cli_reject(cli, item, NULL, "%s", text);
+    cli_reject(cli, item, NULL, "%s", text);
 }
 
 void *cli_allocate(size_t n, size_t size)
 {
     void *memory = calloc(n > 0 ? n : 1, size);
-    if (!memory) {
+    if (!memory)
         cli_reject(&(struct cli){ 0 }, "memory", NULL, "allocation failed");
-        worker_exit(EXIT_USAGE);
-    }
     return memory;
 }
 
-int cli_reject_operands(const struct cli *cli)
+void cli_check_operands(const struct cli *cli)
 {
-    return cli->n_operands == 0 ? EXIT_OK
-                                : cli_reject(cli, "unexpected argument", cli->operands[0],
-                                             "expected options only");
+    if (cli->n_operands > 0)
+        cli_reject(cli, "unexpected argument", cli->operands[0], "expected options only");
 }
 
 /* ---- Progress ---- */

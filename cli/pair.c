@@ -29,44 +29,32 @@ static bool has_part(const struct cli *cli, const char *name)
     return found;
 }
 
-static int check_parts(const struct cli *cli)
+static void check_parts(const struct cli *cli)
 {
     for (size_t i = 0; i < cli->part.n; i++) {
         size_t known = 0;
         while (known < N_PARTS && strcmp(part_names[known], cli->part.item[i]) != 0)
             known++;
         if (known == N_PARTS)
-            return cli_reject_name(cli, "--part", cli->part.item[i], part_names, N_PARTS);
+            cli_reject_name(cli, "--part", cli->part.item[i], part_names, N_PARTS);
     }
-    return EXIT_OK;
 }
 
 /* ---- Builds ---- */
 
-static int open_build(const struct cli *cli, const char *path, struct library **library)
+static struct library *open_build(const struct cli *cli, const char *path)
 {
     char error[PLUGIN_ERROR];
-    *library = library_open(path, error);
-    if (!*library)
-        return cli_reject(cli, "build", path, "%s", error);
-    if ((*library)->abi == POSENC_ABI)
-        return EXIT_OK;
-    cli_reject(cli, "build", path,
-               "is incomparable: its ABI is %u, that of this program %u; expected builds of "
-               "ABI %u, or the posenc program of that ABI",
-               (*library)->abi, POSENC_ABI, POSENC_ABI);
-    return EXIT_INCOMPARABLE;
-}
-
-static int open_builds(struct pair_run *run)
-{
-    const struct cli *cli = run->session.cli;
-    int status = open_build(cli, cli->operands[0], &run->base);
-    if (status == EXIT_OK)
-        status = open_build(cli, cli->operands[1], &run->head);
-    if (status == EXIT_OK && has_part(cli, "times"))
-        status = open_build(cli, cli->operands[0], &run->control);
-    return status;
+    struct library *library = library_open(path, error);
+    if (!library)
+        cli_reject(cli, "build", path, "%s", error);
+    if (library->abi == POSENC_ABI)
+        return library;
+    cli_complain(cli, "build", path,
+                 "is incomparable: its ABI is %u, that of this program %u; expected builds of "
+                 "ABI %u, or the posenc program of that ABI",
+                 library->abi, POSENC_ABI, POSENC_ABI);
+    exit(EXIT_INCOMPARABLE);
 }
 
 /* Returns the record of a build, with the hash of the loaded file. */
@@ -125,7 +113,7 @@ static const struct posenc_backend *descriptor_of(const struct pair_run *run,
 }
 
 /* Keeps the selected backends that run here. Records describe the backends of head, and those that base alone has. */
-static int choose_backends(struct pair_run *run)
+static void choose_backends(struct pair_run *run)
 {
     struct selection *selected = &run->session.selected;
     struct candidates candidates = { 0 };
@@ -139,8 +127,7 @@ static int choose_backends(struct pair_run *run)
             candidates.reason[i] = reason ? reason : "its build rejects it";
     }
     candidates.n = run->n_backends;
-    if (select_named(run->session.cli, &candidates) != EXIT_OK)
-        return EXIT_USAGE;
+    select_named(run->session.cli, &candidates);
     for (size_t i = 0; i < candidates.n; i++) {
         if (!candidates.chosen[i] || candidates.reason[i])
             continue;
@@ -148,7 +135,6 @@ static int choose_backends(struct pair_run *run)
         selected->backends[selected->n++] = candidates.backend[i];
     }
     run->n_backends = selected->n;
-    return EXIT_OK;
 }
 
 /* ---- Cases ---- */
@@ -173,7 +159,7 @@ static bool has_backend(const struct pair_run *run, enum posenc_kernel kernel)
 static bool is_in_memory(const struct bench_case *c) { return strcmp(c->level, "DRAM") == 0; }
 
 /* Keeps the selected cases whose kernel a backend provides. */
-static int choose_cases(struct pair_run *run)
+static void choose_cases(struct pair_run *run)
 {
     struct session *session = &run->session;
     const struct cli *cli = session->cli;
@@ -188,13 +174,13 @@ static int choose_cases(struct pair_run *run)
             session_wants_case(session, cases[i].id))
             cases[run->n_cases++] = cases[i];
     if (run->n_cases > 0)
-        return EXIT_OK;
-    if (cli->cases.n > 0)
-        return session_check_patterns(session);
-    return cli_reject(cli, session->selected.names_kernels ? "--kernel" : "builds",
-                      session->selected.names_kernels ? cli->kernel.item[0] : NULL,
-                      "neither build has a selected kernel: expected a kernel of one of their "
-                      "backends (posenc list kernels)");
+        return;
+    session_check_patterns(session);
+    cli_reject(
+        cli, session->selected.names_kernels ? "--kernel" : "builds",
+        session->selected.names_kernels ? cli->kernel.item[0] : NULL,
+        "neither build has a selected kernel: expected a kernel of one of their backends "
+        "(posenc list kernels)");
 }
 
 /* ---- Rows ---- */
@@ -236,95 +222,82 @@ static void select_row(struct pair_run *run, struct pair_row *row)
     row->chosen = true;
 }
 
-static int select_line(struct pair_run *run, char *line)
+static void select_line(struct pair_run *run, char *line)
 {
     char *rest = NULL;
     const char *id = strtok_r(line, " \t\r\n", &rest), *name = strtok_r(NULL, " \t\r\n", &rest);
     if (!id)
-        return EXIT_OK;
+        return;
     for (size_t i = 0; name && i < run->n_rows; i++) {
         struct pair_row *row = &run->rows[i];
         if (strcmp(row->bench_case->id, id) == 0 && strcmp(row->backend->name, name) == 0) {
             select_row(run, row);
-            return EXIT_OK;
+            return;
         }
     }
-    return cli_reject(run->session.cli, "--pairs", id,
-                      "is not compared here with the backend %s: expected lines of a case "
-                      "and a backend that were selected",
-                      name ? name : "(none)");
+    cli_reject(run->session.cli, "--pairs", id,
+               "is not compared here with the backend %s: expected lines of a case "
+               "and a backend that were selected",
+               name ? name : "(none)");
 }
 
 /* Selects the rows that --pairs lists, or all. */
-static int choose_rows(struct pair_run *run)
+static void choose_rows(struct pair_run *run)
 {
     const struct cli *cli = run->session.cli;
     char *line = NULL;
     size_t room = 0;
-    int status = EXIT_OK;
     if (!cli->pairs) {
         for (size_t i = 0; i < run->n_rows; i++)
             select_row(run, &run->rows[i]);
-        return EXIT_OK;
+        return;
     }
     FILE *in = strcmp(cli->pairs, "-") == 0 ? stdin : fopen(cli->pairs, "r");
     if (!in)
-        return cli_reject(cli, "--pairs", cli->pairs, "%s", strerror(errno));
-    while (status == EXIT_OK && getline(&line, &room, in) > 0)
-        status = select_line(run, line);
+        cli_reject(cli, "--pairs", cli->pairs, "%s", strerror(errno));
+    while (getline(&line, &room, in) > 0)
+        select_line(run, line);
     free(line);
     if (in != stdin)
         fclose(in);
-    return status;
 }
 
 /* ---- The process ---- */
 
-static int end_with_parent(const struct cli *cli)
-{
-    return cli->parent == INT64_MIN || worker_end_with_parent((pid_t)cli->parent)
-               ? EXIT_OK
-               : cli_reject(cli, "--parent", NULL, "that process did not start this one");
-}
-
 /* Resolves the command line, opens the builds and selects rows. */
-static int prepare(struct pair_run *run)
+static void prepare(struct pair_run *run)
 {
     struct session *session = &run->session;
     const struct cli *cli = session->cli;
-    int status = select_kernels_and_dtypes(cli, &session->selected);
-    if (status == EXIT_OK && cli->problem)
-        status = problem_read_option(cli, &session->line, &session->arena);
-    if (status == EXIT_OK)
-        status = session_load_models(session, cli->model.item, cli->model.n);
-    if (status == EXIT_OK)
-        status = open_builds(run);
-    if (status == EXIT_OK)
-        status = choose_backends(run);
-    if (status == EXIT_OK)
-        status = choose_cases(run);
-    if (status != EXIT_OK)
-        return status;
+    select_kernels_and_dtypes(cli, &session->selected);
+    if (cli->problem)
+        problem_read_option(cli, &session->line, &session->arena);
+    session_load_models(session);
+    run->base = open_build(cli, cli->operands[0]);
+    run->head = open_build(cli, cli->operands[1]);
+    if (has_part(cli, "times"))
+        run->control = open_build(cli, cli->operands[0]);
+    choose_backends(run);
+    choose_cases(run);
     make_rows(run);
-    return choose_rows(run);
+    choose_rows(run);
+    session->compare = json_pack("{s:o,s:o}", "base", build_record(run->base), "head",
+                                 build_record(run->head));
 }
 
-static int run_parts(struct pair_run *run)
+static void run_parts(struct pair_run *run)
 {
     const struct cli *cli = run->session.cli;
-    int status = EXIT_OK;
     if (has_part(cli, "results"))
         pair_compare_results(run);
     for (size_t i = 0; i < run->n_rows && !cli->pairs; i++)
         records_append(&run->session.records,
                        pair_record_planned(&run->rows[i], has_part(cli, "code")));
-    if (status == EXIT_OK && has_part(cli, "times"))
-        status = pair_time_rows(run);
-    if (status == EXIT_OK && has_part(cli, "counts"))
+    if (has_part(cli, "times"))
+        pair_time_rows(run);
+    if (has_part(cli, "counts"))
         pair_count_instructions(run);
-    if (status == EXIT_OK)
-        session_exit_if_interrupted(&run->session);
-    return status;
+    session_exit_if_interrupted(&run->session);
 }
 
 static int exit_code(const struct pair_run *run)
@@ -337,37 +310,24 @@ static int exit_code(const struct pair_run *run)
                                    : EXIT_OK;
 }
 
-static int pair_builds(struct pair_run *run)
-{
-    struct session *session = &run->session;
-    int status = prepare(run);
-    if (status != EXIT_OK)
-        return status;
-    session->compare = json_pack("{s:o,s:o}", "base", build_record(run->base), "head",
-                                 build_record(run->head));
-    status = session_open(session, !session->cli->pairs);
-    if (status == EXIT_OK)
-        status = run_parts(run);
-    if (status != EXIT_OK)
-        return status;
-    status = session_end(session, true);
-    return status == EXIT_OK ? exit_code(run) : status;
-}
-
 int command_pair(struct cli *cli)
 {
     if (cli->n_operands != 2)
-        return cli_reject(cli, "operands", cli->n_operands > 2 ? cli->operands[2] : NULL,
-                          "expected two builds of the library, or two plug-ins: BASE HEAD");
-    if (check_parts(cli) != EXIT_OK || end_with_parent(cli) != EXIT_OK)
-        return EXIT_USAGE;
+        cli_reject(cli, "operands", cli->n_operands > 2 ? cli->operands[2] : NULL,
+                   "expected two builds of the library, or two plug-ins: BASE HEAD");
+    check_parts(cli);
+    if (cli->parent != INT64_MIN && !worker_end_with_parent((pid_t)cli->parent))
+        cli_reject(cli, "--parent", NULL, "that process did not start this one");
     if (timings_unavailable_reason())
         return timings_report_unavailable(cli);
     struct pair_run *run = cli_allocate(1, sizeof *run);
     run->session.cli = cli;
     run->seed = rng_u64(cli->seed != INT64_MIN ? (uint64_t)cli->seed : 0, 0);
-    const int status = pair_builds(run);
-    session_abort(&run->session);
+    prepare(run);
+    session_open(&run->session, !cli->pairs);
+    run_parts(run);
+    session_end(&run->session, true);
+    const int status = exit_code(run);
     free(run->rows);
     free(run->chosen);
     free(run->cases);

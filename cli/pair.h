@@ -45,7 +45,7 @@ struct pair_run {
 /* Runs the suites on both builds and compares their outputs. Appends records of checks, changes and agreements. */
 void pair_compare_results(struct pair_run *run);
 /* Times the selected rows. Appends records of samples. */
-int pair_time_rows(struct pair_run *run);
+void pair_time_rows(struct pair_run *run);
 /* Counts instructions of the selected rows in both builds, at least of one row, within --time-limit. */
 void pair_count_instructions(struct pair_run *run);
 

@@ -134,7 +134,7 @@ static bool is_interrupted(void *user)
     return outputs_interrupted() != 0;
 }
 
-static int time_group(struct row_group *group, double share_s)
+static void time_group(struct row_group *group, double share_s)
 {
     struct pair_run *run = group->run;
     const struct bench_case *bench_case = group->rows[0]->bench_case;
@@ -159,7 +159,8 @@ static int time_group(struct row_group *group, double share_s)
     };
     const int failed = pairs_time(bench_case, pairs, group->n, &options, error);
     free(pairs);
-    return failed ? cli_reject(run->session.cli, "timing", NULL, "%s", error) : EXIT_OK;
+    if (failed)
+        cli_reject(run->session.cli, "timing", NULL, "%s", error);
 }
 
 static double deadline_of(const struct cli *cli, double default_s)
@@ -167,37 +168,30 @@ static double deadline_of(const struct cli *cli, double default_s)
     return clock_now() + (isnan(cli->time_limit) ? default_s : cli->time_limit);
 }
 
-static int time_all(struct pair_run *run)
+static void time_all(struct pair_run *run)
 {
     const double deadline = deadline_of(run->session.cli, TIMES_S);
-    int status = EXIT_OK;
-    for (size_t at = 0; at < run->n_chosen && status == EXIT_OK && !is_interrupted(NULL);) {
+    for (size_t at = 0; at < run->n_chosen && !is_interrupted(NULL);) {
         struct row_group group = { run, run->chosen + at, 1 };
         while (at + group.n < run->n_chosen &&
                group.rows[group.n]->bench_case == group.rows[0]->bench_case)
             group.n++;
         const double share = (double)group.n / (double)(run->n_chosen - at);
-        status = time_group(&group, fmax(deadline - clock_now(), 0.0) * share);
+        time_group(&group, fmax(deadline - clock_now(), 0.0) * share);
         at += group.n;
     }
-    return status;
 }
 
 /* Displaces stack and heap by a random number of bytes, so that effects of the memory layout become noise between
  * processes. Address-space randomisation moves whole pages only. */
-static int time_displaced(struct pair_run *run, unsigned bytes)
+void pair_time_rows(struct pair_run *run)
 {
+    const size_t bytes = rng_u64(run->seed, 0) % DISPLACED_BYTES / 16 * 16;
     volatile char *displaced = __builtin_alloca(bytes + 1);
     displaced[bytes] = 0;
-    char *heap = malloc((size_t)rng_u64(run->seed, bytes) % 65536 + 1);
-    const int status = time_all(run);
+    char *heap = cli_allocate((size_t)rng_u64(run->seed, bytes) % 65536 + 1, 1);
+    time_all(run);
     free(heap);
-    return status;
-}
-
-int pair_time_rows(struct pair_run *run)
-{
-    return time_displaced(run, (unsigned)(rng_u64(run->seed, 0) % DISPLACED_BYTES / 16 * 16));
 }
 
 /* ---- Instructions ---- */

@@ -423,18 +423,17 @@ int bench_probe(struct cli *cli)
     if (cli->out.n == 0)
         cli->out = (struct option_values){ 1, { "jsonl" } };
     if (emulator) {
-        cli_reject(cli, "nothing is measured here", NULL, "%s", emulator);
+        cli_complain(cli, "nothing is measured here", NULL, "%s", emulator);
         return EXIT_SKIPPED;
     }
-    if (session_open(&session, false) != EXIT_OK) {
-        session_abort(&session);
-        return EXIT_USAGE;
-    }
+    session_open(&session, false);
     const char *problem = run_probe(&session);
     session_exit_if_interrupted(&session);
-    if (!problem)
-        return session_end(&session, true);
-    cli_reject(cli, "nothing could be measured", NULL, "%s", problem);
-    session_abort(&session);
-    return EXIT_SKIPPED;
+    if (problem) {
+        cli_complain(cli, "nothing could be measured", NULL, "%s", problem);
+        session_free(&session);
+        return EXIT_SKIPPED;
+    }
+    session_end(&session, true);
+    return EXIT_OK;
 }

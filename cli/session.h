@@ -34,24 +34,23 @@ struct session {
     bool matched[LIST_MAX]; /* patterns of --case that matched an id */
 };
 
-/* Resolves the names on the command line, opens the outputs, and writes the first records. Golden vectors are loaded if `with_vectors`. If `plugins_alone`, plug-ins of --plugin replace the
- * library's backends. Returns EXIT_OK, or EXIT_USAGE after a message. */
-int session_begin(struct session *session, struct cli *cli, bool with_vectors,
-                  bool plugins_alone);
-/* Opens the outputs and writes the first records, for a caller that resolved the names itself. After EXIT_USAGE the
- * caller calls session_abort(). */
-int session_open(struct session *session, bool with_vectors);
+/* Resolves the names on the command line, opens the outputs, and writes the first records. Golden vectors are loaded if
+ * `with_vectors`. If `plugins_alone`, plug-ins of --plugin replace the library's backends. */
+void session_begin(struct session *session, struct cli *cli, bool with_vectors,
+                   bool plugins_alone);
+/* Opens the outputs and writes the first records, for a caller that resolved the names itself. */
+void session_open(struct session *session, bool with_vectors);
 
-/* Replaces the models by those of these names. Returns EXIT_OK, or EXIT_USAGE after a message. */
-int session_load_models(struct session *session, const char *const *names, size_t n);
+/* Loads the models of --model and --config. */
+void session_load_models(struct session *session);
 
 /* Selects the kernels of the plug-ins if the command line selects no kernel, case or problem. */
 void session_select_plugin_kernels(struct session *session);
 /* Returns true if --case selects the id, and notes which patterns matched. */
 bool session_wants_case(struct session *session, const char *id);
-/* Prints a message about each pattern of --case that matched no id. Called at the end, since only the engine knows the
- * ids. Returns EXIT_OK if any pattern matched, else EXIT_USAGE. */
-int session_check_patterns(const struct session *session);
+/* Prints a message about each pattern of --case that matched no id, and rejects the option if none matched. Called at
+ * the end, since only the engine knows the ids. */
+void session_check_patterns(const struct session *session);
 
 /* Allocates the cases to time, which the caller frees, and returns their number: those of a tuning, the case of --problem,
  * the calls of the models, or one shape for each level of the memory hierarchy. The other function lists the calls of
@@ -60,7 +59,7 @@ size_t session_list_cases(const struct session *session, struct bench_case **cas
 size_t session_model_cases(const struct session *session, struct bench_case **cases);
 
 /* Rejects a kernel of --kernel that no model calls; selects those that the models call, unless --kernel is set. */
-int session_check_model_kernels(const struct session *session);
+void session_check_model_kernels(const struct session *session);
 void session_select_model_kernels(struct session *session);
 /* Allocates a list of the calls of the models with few tokens, then those at their real sizes, in the selected types.
  * The caller frees it. Stores their number. */
@@ -68,12 +67,12 @@ struct problem *session_list_problems(const struct session *session, bool full, 
 
 /* Appends the record of a result. `place` orders the results of all shards. */
 void session_append(struct session *session, json_t *record, uint64_t place);
-/* Appends the footer, writes the outputs and frees the session. Returns the exit code. */
-int session_end(struct session *session, bool complete);
+/* Appends the footer, writes the outputs and frees the session. */
+void session_end(struct session *session, bool complete);
 /* After a signal: ends the session as incomplete and exits the program. */
 void session_exit_if_interrupted(struct session *session);
-/* Discards the outputs and frees the session. */
-void session_abort(struct session *session);
+/* Frees a session without records, or whose records were written. */
+void session_free(struct session *session);
 
 /* Run posenc verify -v, bench --instructions and bench --probe. Return the exit code. The probe measures this machine and
  * prints records on stdout: header, env, doctor and footer. */

@@ -17,46 +17,44 @@ enum { COLUMN_KINDS = sizeof column_kinds / sizeof *column_kinds };
 static const char expected[] =
     "expected frequencies, drift, errors, sinusoidal or rope_table, or --problem LINE alone";
 
-/* Parses TABLE as the name of a kernel, whose parameters come from --model. */
-static int parse_kernel(const struct cli *cli, const char **line)
+/* Rejects TABLE unless it is the name of a kernel, whose parameters come from --model. */
+static void check_kernel(const struct cli *cli)
 {
+    static const char *const names[] = { "frequencies", "drift", "errors", "sinusoidal",
+                                         "rope_table" };
     const char *name = cli->operands[0];
-    const enum posenc_kernel kernel = posenc_kernel_find(name);
     if (cli->problem)
-        return cli_reject(cli, "TABLE", name, "has no effect with --problem: %s", expected);
-    if (kernel == POSENC_KERNEL_NONE) {
-        static const char *const names[] = { "frequencies", "drift", "errors", "sinusoidal",
-                                             "rope_table" };
-        return cli_reject_name(cli, "TABLE", name, names, sizeof names / sizeof *names);
-    }
+        cli_reject(cli, "TABLE", name, "has no effect with --problem: %s", expected);
+    if (posenc_kernel_find(name) == POSENC_KERNEL_NONE)
+        cli_reject_name(cli, "TABLE", name, names, sizeof names / sizeof *names);
     if (cli->model.n == 0)
-        return cli_reject(cli, "TABLE", name,
-                          "needs a whole problem, --problem '%s ...', or --model NAME", name);
-    *line = name;
-    return EXIT_OK;
+        cli_reject(cli, "TABLE", name,
+                   "needs a whole problem, --problem '%s ...', or --model NAME", name);
 }
 
-static int parse_table(const struct cli *cli, enum table_kind *kind, const char **line)
+/* Returns the line of the problem, and stores the kind of table. */
+static const char *parse_table(const struct cli *cli, enum table_kind *kind)
 {
     *kind = TABLE_VALUES;
-    *line = cli->problem;
     if (cli->n_operands > 1)
-        return cli_reject(cli, "unexpected argument", cli->operands[1], "%s", expected);
+        cli_reject(cli, "unexpected argument", cli->operands[1], "%s", expected);
     for (int i = 0; i < COLUMN_KINDS && cli->n_operands == 1; i++)
         if (strcmp(cli->operands[0], column_kinds[i]) == 0)
             *kind = (enum table_kind)(TABLE_FREQUENCIES + i);
-    if (*kind == TABLE_VALUES && cli->n_operands == 1)
-        return parse_kernel(cli, line);
-    if (!*line && *kind != TABLE_VALUES && cli->model.n > 0)
-        *line = "rope_table";
-    if (!*line && *kind == TABLE_ERRORS)
-        *line = "rope_table rotary_dim=128";
-    if (*line)
-        return EXIT_OK;
-    return *kind == TABLE_VALUES
-               ? cli_reject(cli, "TABLE", NULL, "%s", expected)
-               : cli_reject(cli, "TABLE", cli->operands[0],
-                            "needs --problem 'rope_table rotary_dim=128 ...' or --model NAME");
+    if (*kind == TABLE_VALUES && cli->n_operands == 1) {
+        check_kernel(cli);
+        return cli->operands[0];
+    }
+    if (cli->problem)
+        return cli->problem;
+    if (*kind == TABLE_VALUES)
+        cli_reject(cli, "TABLE", NULL, "%s", expected);
+    if (cli->model.n > 0)
+        return "rope_table";
+    if (*kind == TABLE_ERRORS)
+        return "rope_table rotary_dim=128";
+    cli_reject(cli, "TABLE", cli->operands[0],
+               "needs --problem 'rope_table rotary_dim=128 ...' or --model NAME");
 }
 
 /* ---- Options without effect ---- */
@@ -84,8 +82,8 @@ static bool is_of_other_scaling(const char *name, enum posenc_scaling scaling)
 }
 
 /* Rejects options and fields of --problem that would have no effect. */
-static int check_effect(const struct cli *cli, enum table_kind kind,
-                        const struct problem *problem)
+static void check_effect(const struct cli *cli, enum table_kind kind,
+                         const struct problem *problem)
 {
     static const char *const needs[][2] = { { "mrope_layout", "mrope_section" },
                                             { "mrope_grid", "mrope_section" },
@@ -93,26 +91,25 @@ static int check_effect(const struct cli *cli, enum table_kind kind,
                                             { "xpos_inverse", "xpos_scale_base" } };
     struct field field;
     if (cli->layer_type && cli->model.n == 0)
-        return cli_reject(cli, "--layer-type", cli->layer_type,
-                          "has no effect here: it needs --model or --config");
+        cli_reject(cli, "--layer-type", cli->layer_type,
+                   "has no effect here: it needs --model or --config");
     if (kind != TABLE_VALUES && (cli->positions || cli->grid))
-        return cli_reject(cli, cli->positions ? "--positions" : "--grid", NULL,
-                          "has no effect here: it is for values");
+        cli_reject(cli, cli->positions ? "--positions" : "--grid", NULL,
+                   "has no effect here: it is for values");
     if ((kind == TABLE_FREQUENCIES || kind == TABLE_DRIFT) &&
         cli->backend.n + cli->plugin.n > 0)
-        return cli_reject(cli, cli->backend.n > 0 ? "--backend" : "--plugin", NULL,
-                          "has no effect here: it is for values and errors");
+        cli_reject(cli, cli->backend.n > 0 ? "--backend" : "--plugin", NULL,
+                   "has no effect here: it is for values and errors");
     for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
         if (is_set(problem, needs[i][0]) && !is_set(problem, needs[i][1]))
-            return cli_reject(cli, "--problem", NULL, "%s has no effect here: it needs %s",
-                              needs[i][0], needs[i][1]);
+            cli_reject(cli, "--problem", NULL, "%s has no effect here: it needs %s",
+                       needs[i][0], needs[i][1]);
     for (int i = 0; cli->model.n == 0 && kernel_field(problem->kernel, i, &field); i++)
         if (is_of_other_scaling(field.name, problem->freqs.scaling) &&
             !field_is_blank(&field, problem))
-            return cli_reject(cli, "--problem", NULL,
-                              "%s has no effect here: scaling %s does not take it", field.name,
-                              scaling_names[problem->freqs.scaling]);
-    return EXIT_OK;
+            cli_reject(cli, "--problem", NULL,
+                       "%s has no effect here: scaling %s does not take it", field.name,
+                       scaling_names[problem->freqs.scaling]);
 }
 
 /* ---- Values ---- */
@@ -201,33 +198,26 @@ static int64_t largest_position(const struct problem *problem, const struct numb
     return (int64_t)floor(largest);
 }
 
-static int compute_values(struct cli *cli, struct model_problem *input,
-                          struct number_table *table)
+static void compute_values(const struct cli *cli, struct model_problem *input,
+                           struct number_table *table)
 {
     struct problem *problem = &input->problem;
-    const struct posenc_backend *backend;
+    const struct posenc_backend *backend = select_one(cli, problem->kernel);
     struct call call;
-    if (select_one(cli, problem->kernel, &backend) != EXIT_OK ||
-        table_set_rows(cli, input, table) != EXIT_OK)
-        return EXIT_USAGE;
+    table_set_rows(cli, input, table);
     if (kernel_has_freqs(problem->kernel))
         table_set_seq_len(cli, largest_position(problem, table), &problem->freqs);
-    if (problem_check_cost(cli, problem, false) != EXIT_OK)
-        return EXIT_USAGE;
+    problem_check_cost(cli, problem, false);
     enum posenc_status status = call_create(&call, problem, &tensor_allocator_default);
     if (status != POSENC_OK)
-        return cli_reject_status(cli, "--problem", status, &call.error);
-    if (call.outputs[0].rows < 1 || call.outputs[0].width < 1) {
-        call_destroy(&call);
-        return problem_reject_empty(cli, problem);
-    }
-    status = run_call(&call, backend, table);
-    if (status == POSENC_OK)
-        copy_outputs(&call, table);
-    else
         cli_reject_status(cli, "--problem", status, &call.error);
+    if (call.outputs[0].rows < 1 || call.outputs[0].width < 1)
+        problem_reject_empty(cli, problem);
+    status = run_call(&call, backend, table);
+    if (status != POSENC_OK)
+        cli_reject_status(cli, "--problem", status, &call.error);
+    copy_outputs(&call, table);
     call_destroy(&call);
-    return status == POSENC_OK ? EXIT_OK : EXIT_USAGE;
 }
 
 /* ---- Formats ---- */
@@ -280,64 +270,52 @@ static bool write_table(const struct number_table *table, const char *format, FI
     return true;
 }
 
-/* Rejects a format that cannot hold the table. */
-static int check_format(const struct cli *cli, const struct number_table *table,
-                        const char *format)
+/* Rejects a format that cannot hold the table, or columns of several types for NULL. */
+static void check_formats(const struct cli *cli, const struct number_table *table,
+                          const struct outputs *outputs)
 {
-    const char *why =
-        !table ? "it cannot hold columns of several types: expected csv"
-        : table->n_arrays > 1
-            ? "one file holds one array, and the table has two: expected csv or safetensors"
-        : table->dtype == POSENC_DTYPE_BF16 ? "NumPy has no bf16: expected csv or safetensors"
-                                            : NULL;
-    const bool bad = table ? strcmp(format, "npy") == 0 : strcmp(format, "csv") != 0;
-    return bad && why ? cli_reject(cli, "--out", format, "%s", why) : EXIT_OK;
+    for (size_t i = 0; i < outputs->n; i++) {
+        const char *name = outputs->output[i].format->name;
+        const bool npy = strcmp(name, "npy") == 0;
+        if (!table && strcmp(name, "csv") != 0)
+            cli_reject(cli, "--out", name,
+                       "it cannot hold columns of several types: expected csv");
+        if (table && npy && table->n_arrays > 1)
+            cli_reject(
+                cli, "--out", name,
+                "one file holds one array, and the table has two: expected csv or safetensors");
+        if (table && npy && table->dtype == POSENC_DTYPE_BF16)
+            cli_reject(cli, "--out", name, "NumPy has no bf16: expected csv or safetensors");
+    }
 }
 
-static int write_values(struct cli *cli, struct model_problem *input,
-                        const struct outputs *outputs)
+static void write_values(const struct cli *cli, struct model_problem *input,
+                         const struct outputs *outputs)
 {
     struct number_table table = { 0 };
-    int status = compute_values(cli, input, &table);
-    for (size_t i = 0; i < outputs->n && status == EXIT_OK; i++)
-        status = check_format(cli, &table, outputs->output[i].format->name);
-    for (size_t i = 0; i < outputs->n && status == EXIT_OK; i++)
+    compute_values(cli, input, &table);
+    check_formats(cli, &table, outputs);
+    for (size_t i = 0; i < outputs->n; i++)
         if (!write_table(&table, outputs->output[i].format->name, outputs->output[i].stream))
-            status = cli_reject_status(cli, "table", POSENC_ERR_MEMORY, NULL);
+            cli_reject_status(cli, "table", POSENC_ERR_MEMORY, NULL);
     free_table(&table);
-    return status;
-}
-
-static int write_all(struct cli *cli, enum table_kind kind, struct model_problem *input)
-{
-    struct outputs outputs;
-    int status = outputs_open(cli, &outputs);
-    if (status != EXIT_OK)
-        return status;
-    for (size_t i = 0; i < outputs.n && kind != TABLE_VALUES && status == EXIT_OK; i++)
-        status = check_format(cli, NULL, outputs.output[i].format->name);
-    if (status == EXIT_OK)
-        status = kind == TABLE_VALUES
-                     ? write_values(cli, input, &outputs)
-                     : table_write_columns(cli, kind, &input->problem, &outputs);
-    if (status == EXIT_OK)
-        return outputs_commit(cli, &outputs);
-    outputs_discard(&outputs);
-    return status;
 }
 
 int command_table(struct cli *cli)
 {
     struct model_problem input;
-    const char *line;
+    struct outputs outputs;
     enum table_kind kind;
-    if (parse_table(cli, &kind, &line) != EXIT_OK)
-        return EXIT_USAGE;
-    int status = problem_read_over_model(cli, line, &input);
-    if (status == EXIT_OK)
-        status = check_effect(cli, kind, &input.problem);
-    if (status == EXIT_OK)
-        status = write_all(cli, kind, &input);
+    problem_read_over_model(cli, parse_table(cli, &kind), &input);
+    check_effect(cli, kind, &input.problem);
+    outputs_open(cli, &outputs);
+    if (kind == TABLE_VALUES) {
+        write_values(cli, &input, &outputs);
+    } else {
+        check_formats(cli, NULL, &outputs);
+        table_write_columns(cli, kind, &input.problem, &outputs);
+    }
+    outputs_commit(cli, &outputs);
     problem_free(&input);
-    return status;
+    return EXIT_OK;
 }

@@ -23,10 +23,9 @@ struct number_table {
     void *array[2];
 };
 
-/* Stores the positions of --positions or --grid, and sets the number of tokens of the problem. Returns EXIT_OK, or
- * EXIT_USAGE after a message. */
-int table_set_rows(const struct cli *cli, struct model_problem *input,
-                   struct number_table *table);
+/* Stores the positions of --positions or --grid, and sets the number of tokens of the problem. */
+void table_set_rows(const struct cli *cli, struct model_problem *input,
+                    struct number_table *table);
 
 /* Sets the sequence length of a model's frequencies to the largest position + 1, unless the line sets it, as Hugging
  * Face transformers does (modeling_rope_utils.py). Prints a note if that exceeds the training context. */
@@ -34,8 +33,8 @@ void table_set_seq_len(const struct cli *cli, int64_t largest, struct posenc_fre
 
 /* Writes columns of numbers as CSV to each output: radians per position and positions per turn of each pair, with and
  * without scaling (frequencies); the first position at which a numerics mode differs from exact by more than a limit
- * (drift); the largest error in each bin of positions (errors). Returns EXIT_OK, or EXIT_USAGE after a message. */
-int table_write_columns(struct cli *cli, enum table_kind kind, struct problem *problem,
-                        const struct outputs *outputs);
+ * (drift); the largest error in each bin of positions (errors). */
+void table_write_columns(const struct cli *cli, enum table_kind kind, struct problem *problem,
+                         const struct outputs *outputs);
 
 #endif

@@ -45,32 +45,24 @@ static void write_pairs(const struct posenc_freqs *freqs, const struct posenc_fr
     }
 }
 
-/* Creates frequencies with and without their scaling. */
-static int make_frequencies(const struct cli *cli, const struct posenc_freqs_spec *spec,
-                            struct posenc_freqs **freqs, struct posenc_freqs **plain)
+static void write_frequencies(const struct cli *cli, const struct posenc_freqs_spec *spec,
+                              const struct outputs *outputs)
 {
+    struct posenc_freqs *freqs = NULL, *plain = NULL;
     struct posenc_error error = { 0 };
-    struct posenc_freqs_spec base = *spec;
+    struct posenc_freqs_spec base = *spec; /* without scaling */
     base.scaling = POSENC_SCALING_NONE;
     base.attention_factor = 0.0;
     base.partial_rotary_factor = 1.0;
-    enum posenc_status status = posenc_freqs_create(spec, freqs, &error);
+    enum posenc_status status = posenc_freqs_create(spec, &freqs, &error);
     if (status == POSENC_OK)
-        status = posenc_freqs_create(&base, plain, &error);
-    return status == POSENC_OK ? EXIT_OK
-                               : cli_reject_status(cli, "frequencies", status, &error);
-}
-
-static int write_frequencies(struct cli *cli, const struct posenc_freqs_spec *spec,
-                             const struct outputs *outputs)
-{
-    struct posenc_freqs *freqs = NULL, *plain = NULL;
-    const int status = make_frequencies(cli, spec, &freqs, &plain);
-    for (size_t i = 0; i < outputs->n && status == EXIT_OK; i++)
+        status = posenc_freqs_create(&base, &plain, &error);
+    if (status != POSENC_OK)
+        cli_reject_status(cli, "frequencies", status, &error);
+    for (size_t i = 0; i < outputs->n; i++)
         write_pairs(freqs, plain, outputs->output[i].stream);
     posenc_freqs_destroy(freqs);
     posenc_freqs_destroy(plain);
-    return status;
 }
 
 /* ---- Cosines and sines ---- */
@@ -171,7 +163,8 @@ static enum posenc_status find_drift(const struct posenc_freqs_spec *spec, int64
 }
 
 /* Compares the numerics mode of a problem with the exact one, from position 0 to the last of the problem. */
-static int write_drift(struct cli *cli, const struct problem *p, const struct outputs *outputs)
+static void write_drift(const struct cli *cli, const struct problem *p,
+                        const struct outputs *outputs)
 {
     struct drift drift[] = { { 1e-3, -1 }, { 1e-2, -1 } };
     enum { LIMITS = sizeof drift / sizeof *drift };
@@ -179,7 +172,7 @@ static int write_drift(struct cli *cli, const struct problem *p, const struct ou
     const enum posenc_status status =
         find_drift(&p->freqs, p->first + p->tokens, drift, LIMITS, &error);
     if (status != POSENC_OK)
-        return cli_reject_status(cli, "drift", status, &error);
+        cli_reject_status(cli, "drift", status, &error);
     for (size_t i = 0; i < outputs->n; i++) {
         fputs("limit,position\n", outputs->output[i].stream);
         for (size_t k = 0; k < LIMITS; k++) {
@@ -188,7 +181,6 @@ static int write_drift(struct cli *cli, const struct problem *p, const struct ou
                     (long long)drift[k].first);
         }
     }
-    return EXIT_OK;
 }
 
 /* ---- errors ---- */
@@ -397,38 +389,39 @@ static enum posenc_status write_curves(const struct selection *selected,
     return status;
 }
 
-static int write_errors(struct cli *cli, struct posenc_freqs_spec *spec,
-                        const struct outputs *outputs)
+static void write_errors(const struct cli *cli, struct posenc_freqs_spec *spec,
+                         const struct outputs *outputs)
 {
     struct selection selected;
     struct posenc_error error = { 0 };
-    if (select_all(cli, &selected, false) != EXIT_OK ||
-        select_require(cli, &selected, POSENC_KERNEL_ROPE_TABLE) != EXIT_OK)
-        return EXIT_USAGE;
+    select_all(cli, &selected, false);
+    select_require(cli, &selected, POSENC_KERNEL_ROPE_TABLE);
     table_set_seq_len(cli, last_position, spec);
     const enum posenc_status status = write_curves(&selected, spec, outputs, &error);
-    return status == POSENC_OK ? EXIT_OK : cli_reject_status(cli, "errors", status, &error);
+    if (status != POSENC_OK)
+        cli_reject_status(cli, "errors", status, &error);
 }
 
 /* ---- The command ---- */
 
-int table_write_columns(struct cli *cli, enum table_kind kind, struct problem *problem,
-                        const struct outputs *outputs)
+void table_write_columns(const struct cli *cli, enum table_kind kind, struct problem *problem,
+                         const struct outputs *outputs)
 {
     const bool rotates = problem->kernel == POSENC_KERNEL_ROPE_TABLE;
     if (kind == TABLE_ERRORS ? !rotates : !kernel_has_freqs(problem->kernel))
-        return cli_reject(cli, "--problem", posenc_kernel_name(problem->kernel),
-                          "has no %s: expected rope_table%s",
-                          kind == TABLE_ERRORS ? "errors by position" : "frequencies",
-                          kind == TABLE_ERRORS ? "" : " or sinusoidal");
+        cli_reject(cli, "--problem", posenc_kernel_name(problem->kernel),
+                   "has no %s: expected rope_table%s",
+                   kind == TABLE_ERRORS ? "errors by position" : "frequencies",
+                   kind == TABLE_ERRORS ? "" : " or sinusoidal");
     if (kind == TABLE_DRIFT && problem->tokens < 1)
-        return problem_reject_empty(cli, problem);
+        problem_reject_empty(cli, problem);
     if (kind == TABLE_ERRORS && problem->freqs.dim % 2 != 0)
-        return cli_reject(cli, "--problem", NULL, "rotary_dim: %lld: expected an even number",
-                          (long long)problem->freqs.dim);
+        cli_reject(cli, "--problem", NULL, "rotary_dim: %lld: expected an even number",
+                   (long long)problem->freqs.dim);
     if (kind == TABLE_ERRORS)
-        return write_errors(cli, &problem->freqs, outputs);
-    if (kind == TABLE_DRIFT)
-        return write_drift(cli, problem, outputs);
-    return write_frequencies(cli, &problem->freqs, outputs);
+        write_errors(cli, &problem->freqs, outputs);
+    else if (kind == TABLE_DRIFT)
+        write_drift(cli, problem, outputs);
+    else
+        write_frequencies(cli, &problem->freqs, outputs);
 }

@@ -70,46 +70,37 @@ static int write_prompts(struct session *session, const char *path)
 }
 
 /* Makes a folder, which must be new or empty, with the folders inside. */
-static int make_folders(const struct cli *cli, const char *path)
+static void make_folders(const struct cli *cli, const char *path)
 {
     static const char *const inside[] = { "", "prompts", "expected", "answers" };
     char folder[PATH_BYTES];
     if (rmdir(path) != 0 && errno != ENOENT)
-        return cli_reject(cli, "prompts", path, "expected a new or an empty folder");
+        cli_reject(cli, "prompts", path, "expected a new or an empty folder");
     for (size_t i = 0; i < sizeof inside / sizeof *inside; i++) {
         snprintf(folder, sizeof folder, "%.3000s/%s", path, inside[i]);
         if (mkdir(folder, 0777) != 0)
-            return cli_reject(cli, "prompts", folder, "cannot be created: %s", strerror(errno));
+            cli_reject(cli, "prompts", folder, "cannot be created: %s", strerror(errno));
     }
-    return EXIT_OK;
-}
-
-static int prompts_to(struct session *session, const char *path)
-{
-    struct cli *cli = session->cli;
-    if (select_kernels_and_dtypes(cli, &session->selected) != EXIT_OK ||
-        session_load_models(session, cli->model.item, cli->model.n) != EXIT_OK ||
-        session_check_model_kernels(session) != EXIT_OK ||
-        data_vectors(cli, &session->vectors) != EXIT_OK || make_folders(cli, path) != EXIT_OK)
-        return EXIT_USAGE;
-    session_select_model_kernels(session);
-    const int n = write_prompts(session, path);
-    if (n < 0)
-        return cli_reject(cli, "memory", NULL, "allocation failed");
-    if (program_files_error())
-        return cli_reject(cli, "prompts", NULL, "%s", program_files_error());
-    if (session_check_patterns(session) != EXIT_OK)
-        return EXIT_USAGE;
-    printf("%d prompts: %s\n", n, path);
-    return EXIT_OK;
 }
 
 static int command_prompts(struct cli *cli, const char *path)
 {
     struct session session = { .cli = cli };
-    const int status = prompts_to(&session, path);
-    session_abort(&session);
-    return status;
+    select_kernels_and_dtypes(cli, &session.selected);
+    session_load_models(&session);
+    session_check_model_kernels(&session);
+    data_vectors(cli, &session.vectors);
+    make_folders(cli, path);
+    session_select_model_kernels(&session);
+    const int n = write_prompts(&session, path);
+    if (n < 0)
+        cli_reject(cli, "memory", NULL, "allocation failed");
+    if (program_files_error())
+        cli_reject(cli, "prompts", NULL, "%s", program_files_error());
+    session_check_patterns(&session);
+    printf("%d prompts: %s\n", n, path);
+    session_free(&session);
+    return EXIT_OK;
 }
 
 static int command_answers(struct cli *cli, const char *path)
@@ -118,8 +109,8 @@ static int command_answers(struct cli *cli, const char *path)
     char folder[PATH_BYTES];
     snprintf(folder, sizeof folder, "%.3000s/answers", path);
     if (stat(folder, &status) != 0 || !S_ISDIR(status.st_mode))
-        return cli_reject(cli, "answers", path,
-                          "expected a folder of posenc vectors prompts, with answers in it");
+        cli_reject(cli, "answers", path,
+                   "expected a folder of posenc vectors prompts, with answers in it");
     cli->answers = path;
     cli->n_operands = 0;
     return command_verify(cli);
@@ -133,6 +124,5 @@ int command_vectors(struct cli *cli)
         return command_prompts(cli, path);
     if (path && strcmp(action, "answers") == 0)
         return command_answers(cli, path);
-    return cli_reject(cli, "vectors", *action ? action : NULL,
-                      "expected prompts DIR or answers DIR");
+    cli_reject(cli, "vectors", *action ? action : NULL, "expected prompts DIR or answers DIR");
 }

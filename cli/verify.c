@@ -32,38 +32,35 @@ struct verify {
 
 /* ---- Arguments ---- */
 
-static int check_arguments(const struct cli *cli)
+static void check_arguments(const struct cli *cli)
 {
-    if (cli_reject_operands(cli) != EXIT_OK)
-        return EXIT_USAGE;
     bool known = !cli->suite;
+    cli_check_operands(cli);
     for (size_t i = 0; i < N_SUITES && !known; i++)
         known = strcmp(cli->suite, suites[i]) == 0;
     if (!known)
-        return cli_reject_name(cli, "--suite", cli->suite, suites, N_SUITES);
+        cli_reject_name(cli, "--suite", cli->suite, suites, N_SUITES);
     if (cli->update_error_limits && !cli->error_limits)
-        return cli_reject(cli, "--update-error-limits", NULL,
-                          "expected --error-limits FILE beside it: the file to write");
+        cli_reject(cli, "--update-error-limits", NULL,
+                   "expected --error-limits FILE beside it: the file to write");
     /* Limits that are lowered to the errors of some cases would make others fail. */
     if (cli->update_error_limits &&
         (!cli->full || cli->kernel.n > 0 || cli->cases.n > 0 || cli->shard))
-        return cli_reject(cli, "--update-error-limits", NULL,
-                          "expected --full beside it, and every kernel and case in one run");
+        cli_reject(cli, "--update-error-limits", NULL,
+                   "expected --full beside it, and every kernel and case in one run");
     if (cli->error_limits &&
         access(cli->error_limits, cli->update_error_limits ? R_OK | W_OK : R_OK) != 0)
-        return cli_reject(cli, "--error-limits", cli->error_limits,
-                          "%s: expected a file of error limits", strerror(errno));
-    return EXIT_OK;
+        cli_reject(cli, "--error-limits", cli->error_limits,
+                   "%s: expected a file of error limits", strerror(errno));
 }
 
 /* Reads --error-limits. Backends are selected before, since limits may be those of a family. */
-static int read_error_limits(const struct session *session)
+static void read_error_limits(const struct session *session)
 {
     char error[ERROR_LIMITS_MESSAGE];
     error_limits_add_backends(session->selected.backends, session->selected.n);
     if (session->cli->error_limits && !error_limits_read(session->cli->error_limits, error))
-        return cli_reject(session->cli, "--error-limits", NULL, "%s", error);
-    return EXIT_OK;
+        cli_reject(session->cli, "--error-limits", NULL, "%s", error);
 }
 
 /* Returns the share of --time-limit, in seconds, for random problems of one kernel on one backend. */
@@ -221,7 +218,7 @@ static struct conf_result result_of_check(const json_t *check, const struct sele
     return r;
 }
 
-static int lower_error_limits(const struct verify *verify)
+static void lower_error_limits(const struct verify *verify)
 {
     const struct cli *cli = verify->session.cli;
     const size_t n = json_array_size(verify->with_limits);
@@ -233,9 +230,8 @@ static int lower_error_limits(const struct verify *verify)
     const int lowered = error_limits_lower(cli->error_limits, results, n, error);
     free(results);
     if (lowered < 0)
-        return cli_reject(cli, "--error-limits", cli->error_limits, "%s", error);
+        cli_reject(cli, "--error-limits", cli->error_limits, "%s", error);
     text_print(stderr, "posenc verify: %d limits lowered in %s\n", lowered, cli->error_limits);
-    return EXIT_OK;
 }
 
 /* ---- The command ---- */
@@ -271,7 +267,7 @@ static void run_checks(struct verify *verify, const struct conf_options *options
     progress_clear();
 }
 
-static int verify_all(struct verify *verify)
+static void verify_all(struct verify *verify)
 {
     struct session *session = &verify->session;
     const struct cli *cli = session->cli;
@@ -301,29 +297,22 @@ static int verify_all(struct verify *verify)
     run_checks(verify, &options);
     free(problems);
     presets_free(&presets);
-    return session_check_patterns(session);
+    session_check_patterns(session);
 }
 
 static int verify_selected(struct verify *verify, struct cli *cli)
 {
     struct session *session = &verify->session;
-    if (check_arguments(cli) != EXIT_OK || session_begin(session, cli, true, true) != EXIT_OK)
-        return EXIT_USAGE;
-    int status = read_error_limits(session);
-    if (status == EXIT_OK) {
-        session_select_model_kernels(session);
-        write_rerun_options(verify);
-        status = verify_all(verify);
-    }
-    if (status != EXIT_OK) {
-        session_abort(session);
-        return status;
-    }
+    check_arguments(cli);
+    session_begin(session, cli, true, true);
+    read_error_limits(session);
+    session_select_model_kernels(session);
+    write_rerun_options(verify);
+    verify_all(verify);
     const bool judged = verify->n_passed_or_failed > 0 || session->in_other_shard;
     if (cli->update_error_limits && verify->n_failed == 0)
-        status = lower_error_limits(verify);
-    if (session_end(session, true) != EXIT_OK || status != EXIT_OK)
-        return EXIT_USAGE;
+        lower_error_limits(verify);
+    session_end(session, true);
     if (verify->n_failed > 0)
         return EXIT_CONFORMANCE;
     return judged ? EXIT_OK : EXIT_SKIPPED;
