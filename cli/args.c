@@ -199,17 +199,16 @@ void cli_check_options_with(const struct cli *cli, unsigned bit, const char *oth
         snprintf(flag, sizeof flag, "--%s", specs[i].name);
         if (is_given(cli, &specs[i]) && (specs[i].commands & cli->bit) &&
             !(specs[i].commands & bit))
-            cli_reject(cli, flag, NULL, "has no effect with %s", other);
+            cli_reject(flag, NULL, "has no effect with %s", other);
     }
 }
 
-_Noreturn static void reject_number(const struct cli *cli, const struct option_spec *spec,
-                                    const char *flag, const char *text)
+_Noreturn static void reject_number(const struct option_spec *spec, const char *flag,
+                                    const char *text)
 {
     if (spec->kind == INTEGER)
-        cli_reject(cli, flag, text, "expected an integer from %.0f to %.0f", spec->min,
-                   spec->max);
-    cli_reject(cli, flag, text, "expected a number above %g, at most %g", spec->min, spec->max);
+        cli_reject(flag, text, "expected an integer from %.0f to %.0f", spec->min, spec->max);
+    cli_reject(flag, text, "expected a number above %g, at most %g", spec->min, spec->max);
 }
 
 _Noreturn static void reject_option(const struct cli *cli, const char *given)
@@ -221,7 +220,7 @@ _Noreturn static void reject_option(const struct cli *cli, const char *given)
             names[n++] = specs[i].name;
     char name[96];
     snprintf(name, sizeof name, "%.*s", (int)strcspn(given, "="), given);
-    cli_reject_name(cli, "unknown option", name + strspn(name, "-"), names, n);
+    cli_reject_name("unknown option", name + strspn(name, "-"), names, n);
 }
 
 /* ---- Values ---- */
@@ -258,20 +257,26 @@ static void add_items(struct cli *cli, struct option_values *list, const char *f
 {
     char *copy = cli->n_copies < LIST_MAX ? strdup(text) : NULL;
     if (!copy)
-        cli_reject(cli, flag, text, "expected at most %d lists", LIST_MAX);
+        cli_reject(flag, text, "expected at most %d lists", LIST_MAX);
     cli->copies[cli->n_copies++] = copy;
     while (copy) {
         char *comma = split ? strchr(copy, ',') : NULL;
         if (comma)
             *comma = '\0';
         if (*copy == '\0' || list->n == LIST_MAX)
-            cli_reject(cli, flag, text,
+            cli_reject(flag, text,
                        split ? "expected names separated by commas, at most %d"
                              : "expected a value that is not empty, at most %d times",
                        LIST_MAX);
         list->item[list->n++] = copy;
         copy = comma ? comma + 1 : NULL;
     }
+}
+
+void cli_check_operands(const struct cli *cli)
+{
+    if (cli->n_operands > 0)
+        cli_reject("unexpected argument", cli->operands[0], "expected options only");
 }
 
 void cli_free(struct cli *cli)
@@ -286,7 +291,7 @@ static void add_config(struct cli *cli, const char *text)
     char path[DATA_PATH];
     const int length = snprintf(path, sizeof path, "%s%s", strchr(text, '/') ? "" : "./", text);
     if (length >= (int)sizeof path)
-        cli_reject(cli, "--config", NULL, "a path of %zu characters: expected at most %zu",
+        cli_reject("--config", NULL, "a path of %zu characters: expected at most %zu",
                    strlen(text), sizeof path - 3);
     add_items(cli, &cli->model, "--config", path, false);
 }
@@ -302,12 +307,12 @@ static void add_path(struct cli *cli, const char *path)
                       strcmp(format->extension, "json") == 0))
         format = format_next(cli, format);
     if (!format)
-        cli_reject(cli, "-o", path,
+        cli_reject("-o", path,
                    "no format follows from this name: expected another suffix, or "
                    "--out FORMAT:PATH");
     const int length = snprintf(request, sizeof request, "%s:%s", format->name, path);
     if (length < 0 || (size_t)length >= sizeof request)
-        cli_reject(cli, "-o", path, "expected a shorter path");
+        cli_reject("-o", path, "expected a shorter path");
     add_items(cli, &cli->out, "-o", request, false);
 }
 
@@ -321,14 +326,14 @@ static void store_value(struct cli *cli, const struct option_spec *spec, const c
         *(bool *)member = true;
     } else if (spec->kind == INTEGER) {
         if (!parse_integer(text, (int64_t)spec->min, (int64_t)spec->max, member))
-            reject_number(cli, spec, flag, text);
+            reject_number(spec, flag, text);
     } else if (spec->kind == REAL) {
         if (!parse_real(text, &number) || number <= spec->min || number > spec->max)
-            reject_number(cli, spec, flag, text);
+            reject_number(spec, flag, text);
         *(double *)member = number;
     } else if (spec->kind == TEXT) {
         if (*text == '\0')
-            cli_reject(cli, flag, text, "expected %s: %s", spec->argument, spec->help);
+            cli_reject(flag, text, "expected %s: %s", spec->argument, spec->help);
         *(const char **)member = text;
     } else if (spec->letter == 'o') {
         add_path(cli, text);
@@ -396,10 +401,9 @@ void cli_parse(struct cli *cli, const struct command *command, int argc, char **
         const struct option_spec *spec = find_spec(c == '?' || c == ':' ? optopt : c);
         const char *value = strchr(argv[optind - 1], '=');
         if ((c == '?' || c == ':') && spec && spec->kind == FLAG && value) /* libcs differ */
-            cli_reject(cli, argv[optind - 1], NULL,
-                       "expected the option alone: it takes no value");
+            cli_reject(argv[optind - 1], NULL, "expected the option alone: it takes no value");
         if (c == ':')
-            cli_reject(cli, argv[optind - 1], NULL, "expected a value after it");
+            cli_reject(argv[optind - 1], NULL, "expected a value after it");
         if (c == '?')
             reject_option(cli, argv[optind - 1]);
         store_value(cli, spec, optarg);

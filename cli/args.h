@@ -85,6 +85,8 @@ enum {
 /* Parses the arguments after the command's name. */
 void cli_parse(struct cli *cli, const struct command *command, int argc, char **argv);
 void cli_free(struct cli *cli);
+/* Rejects an operand of a command that takes none. */
+void cli_check_operands(const struct cli *cli);
 void cli_print_help(const struct command *command);
 /* Prints a text wrapped before column `to`. The cursor is at `column`, which is the indent of all further lines. */
 void print_wrapped(const char *text, int column, int to);

@@ -303,7 +303,7 @@ static void time_cases(struct bench *bench)
     const struct cli *cli = session->cli;
     struct worker_limits limits = worker_limits_of(cli->limit, BETWEEN_S);
     if (bench->n_backends == 0)
-        cli_reject(cli, "bench", NULL, "no backend");
+        cli_reject("bench", NULL, "no backend");
     bench->options =
         (struct bench_options){ .full = cli->full,
                                 .tuning = cli->tune,
@@ -331,7 +331,7 @@ static void time_cases(struct bench *bench)
     progress_clear();
     session_exit_if_interrupted(session);
     if (bench->failed)
-        cli_reject(cli, "bench", NULL, "%s", bench->error);
+        cli_reject("bench", NULL, "%s", bench->error);
 }
 
 /* Times the overhead of a call of rope_half, if that kernel and its default backend are selected. */
@@ -392,7 +392,7 @@ static void use_tuning(const struct cli *cli)
         cli->tuning ? posenc_load_tuning(cli->tuning, &error) : POSENC_OK;
     if (status == POSENC_OK)
         return;
-    cli_complain(cli, "tuning file", NULL, "%s", error.what);
+    cli_complain("tuning file", NULL, "%s", error.what);
     exit(status == POSENC_ERR_UNSUPPORTED ? EXIT_INCOMPARABLE : EXIT_USAGE);
 }
 
@@ -400,11 +400,11 @@ static int bench_all(struct cli *cli)
 {
     static struct bench bench; /* large */
     use_tuning(cli);
-    session_begin(&bench.session, cli, false, false);
+    session_begin(&bench.session, cli, false);
     session_select_plugin_kernels(&bench.session);
     if (timings_unavailable_reason()) {
         session_free(&bench.session);
-        return timings_report_unavailable(cli);
+        return timings_report_unavailable();
     }
     time_all(&bench);
     const int verdict = exit_code(&bench);
@@ -413,7 +413,7 @@ static int bench_all(struct cli *cli)
     session_end(&bench.session, true);
     if (verdict == EXIT_USAGE)
         cli_reject(
-            cli, "shapes", NULL,
+            "shapes", NULL,
             "none could be timed: expected smaller ones, or more memory; the results say "
             "why");
     return verdict;
@@ -426,15 +426,15 @@ const char *timings_unavailable_reason(void)
     return "this program was built without Google Benchmark (libbenchmark-dev)";
 }
 
-static int bench_all(struct cli *cli) { return timings_report_unavailable(cli); }
+static int bench_all(struct cli *cli) { return timings_report_unavailable(); }
 
-int command_pair(struct cli *cli) { return timings_report_unavailable(cli); }
+int command_pair(struct cli *cli) { return timings_report_unavailable(); }
 
 #endif
 
-int timings_report_unavailable(const struct cli *cli)
+int timings_report_unavailable(void)
 {
-    cli_complain(cli, "nothing is timed here", NULL, "%s", timings_unavailable_reason());
+    cli_complain("nothing is timed here", NULL, "%s", timings_unavailable_reason());
     return EXIT_SKIPPED;
 }
 
@@ -446,6 +446,6 @@ int command_bench(struct cli *cli)
     if (cli->instructions)
         return bench_instructions(cli);
     if (cli->tune)
-        cli->command = "tune"; /* the command in messages and records */
+        cli_set_command(cli->command = "tune");
     return bench_all(cli);
 }

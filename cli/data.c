@@ -80,12 +80,12 @@ void data_vectors(const struct cli *cli, struct vectors *vectors)
 {
     char path[DATA_PATH], error[VECTORS_ERROR];
     if (!find_vectors(cli, path))
-        cli_reject(cli, "vectors", NULL,
+        cli_reject("vectors", NULL,
                    "none found beside the program nor in %s; expected --vectors PATH or "
                    "POSENC_VECTORS=PATH",
                    POSENC_DATADIR);
     if (!vectors_load(path, vectors, error))
-        cli_reject(cli, "vectors", NULL, "%s", error); /* it names the file */
+        cli_reject("vectors", NULL, "%s", error); /* it names the file */
     cli_print_note("vectors: %s, %zu cases, SHA-256 %.16s%s\n", path, vectors->n,
                    vectors->sha256, vectors->official ? "" : ": " OTHER_VECTORS);
 }
@@ -237,18 +237,18 @@ void external_exec(const char *name, char **argv)
     if (strspn(name, "abcdefghijklmnopqrstuvwxyz_") != strlen(name) ||
         !prepare_command(name, path))
         return;
-    const struct cli cli = { .command = name };
+    cli_set_command(name);
     if (lacks_python(path, python))
-        cli_reject(&cli, python, NULL,
+        cli_reject(python, NULL,
                    "not found on PATH.  Install Python 3.9 or later (list, verify, bench and "
                    "table work without it)");
     argv[1] = path;
     execv(path, argv + 1);
     if (errno == ENOENT) /* the interpreter of its first line */
-        cli_reject(&cli, "Python", NULL,
+        cli_reject("Python", NULL,
                    "not found: the first line of %s names it. Install Python 3.9 or later",
                    path);
-    cli_reject(&cli, path, NULL, "cannot be run: %s", strerror(errno));
+    cli_reject(path, NULL, "cannot be run: %s", strerror(errno));
 }
 
 /* ---- Output of a command ---- */
@@ -287,27 +287,26 @@ static char *read_all(FILE *file)
     return text;
 }
 
-char *external_read(const struct cli *cli, const char *option, const char *name,
-                    const char **argv)
+char *external_read(const char *option, const char *name, const char **argv)
 {
     static const char remedy[] = "(presets need none: posenc list models)";
     char path[DATA_PATH], python[COMMAND_NAME] = "Python";
     FILE *file = tmpfile();
     if (!prepare_command(name, path))
-        cli_reject(cli, option, NULL,
+        cli_reject(option, NULL,
                    "needs the Python part of posenc: posenc-%s is not installed %s", name,
                    remedy);
     if (!file)
-        cli_reject(cli, option, NULL, "no temporary file can be made: %s", strerror(errno));
+        cli_reject(option, NULL, "no temporary file can be made: %s", strerror(errno));
     argv[0] = path;
     const int status = lacks_python(path, python)
                            ? EXTERNAL_NOT_RUN
                            : run_program(argv, STDIN_FILENO, fileno(file));
     if (status == EXTERNAL_NOT_RUN)
-        cli_reject(cli, option, NULL, "needs Python 3.9 or later: %s is not found %s", python,
+        cli_reject(option, NULL, "needs Python 3.9 or later: %s is not found %s", python,
                    remedy);
     if (status > EXTERNAL_SIGNAL)
-        cli_reject(cli, option, NULL, "posenc-%s was ended by signal %d", name,
+        cli_reject(option, NULL, "posenc-%s was ended by signal %d", name,
                    status - EXTERNAL_SIGNAL);
     if (status != 0)
         worker_exit(EXIT_USAGE);
@@ -320,7 +319,7 @@ char *external_read(const struct cli *cli, const char *option, const char *name,
 
 enum { MOST_WORDS = 8 };
 
-void external_check_format(const struct cli *cli, const struct output_format *format)
+void external_check_format(const struct output_format *format)
 {
     char path[DATA_PATH] = "";
     const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -330,26 +329,25 @@ void external_check_format(const struct cli *cli, const struct output_format *fo
               : EXTERNAL_NOT_RUN;
     close(nothing);
     if (status != 0)
-        cli_reject(cli, "--out", format->name,
+        cli_reject("--out", format->name,
                    "is written in Python, and posenc-%s %s, or take --out jsonl",
                    format->program,
                    found ? "cannot be run: install Python 3.9 or later"
                          : "is not installed: install the Python part of posenc");
 }
 
-int external_write_format(const struct cli *cli, const struct output_format *format,
-                          const json_t *records, FILE *to)
+int external_write_format(const struct output_format *format, const json_t *records, FILE *to)
 {
     char path[DATA_PATH];
     FILE *file = tmpfile();
     int status = EXIT_USAGE;
     if (!prepare_command(format->program, path))
-        cli_complain(cli, "--out", format->name,
+        cli_complain("--out", format->name,
                      "could not be written: posenc-%s does not exist any more",
                      format->program);
     else if (!file || write_jsonl(records, file) != 0 || fflush(file) != 0 ||
              fseek(file, 0, SEEK_SET) != 0)
-        cli_complain(cli, "--out", format->name, "could not be written: %s", strerror(errno));
+        cli_complain("--out", format->name, "could not be written: %s", strerror(errno));
     else if (fflush(to) == 0) {
         const bool export = strcmp(format->program, "results") == 0;
         const char *argv[MOST_WORDS] = { path }, **word = argv + 1;

@@ -53,13 +53,11 @@ void external_exec(const char *name, char **argv);
 
 /* Runs posenc-NAME with the arguments argv[1], ..., and returns its output, to be freed. Exits after a message of
  * that program, or about `option` if the program or Python is missing. */
-char *external_read(const struct cli *cli, const char *option, const char *name,
-                    const char **argv);
+char *external_read(const char *option, const char *name, const char **argv);
 
 /* Checks, before a run that takes minutes, that the program that writes a format can be started. */
-void external_check_format(const struct cli *cli, const struct output_format *format);
+void external_check_format(const struct output_format *format);
 /* Has that program write records to a stream. Returns its exit code; the program prints its own messages. */
-int external_write_format(const struct cli *cli, const struct output_format *format,
-                          const json_t *records, FILE *to);
+int external_write_format(const struct output_format *format, const json_t *records, FILE *to);
 
 #endif

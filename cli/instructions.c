@@ -107,13 +107,13 @@ int bench_instructions(struct cli *cli)
     static struct problem forms[MOST_FORMS];
     struct session session = { 0 };
     if (cli->model.n > 0 || cli->problem || cli->tune || cli->shard)
-        cli_reject(cli, "--instructions", NULL,
+        cli_reject("--instructions", NULL,
                    "expected without --model, --config, --problem, --tune and --shard");
     if (!instructions_method()) {
-        cli_complain(cli, "nothing is counted here", NULL, "it takes Linux on x86-64");
+        cli_complain("nothing is counted here", NULL, "it takes Linux on x86-64");
         return EXIT_SKIPPED;
     }
-    session_begin(&session, cli, false, false);
+    session_begin(&session, cli, false);
     session_select_plugin_kernels(&session);
     struct counting counting = { .session = &session,
                                  .most_s = isnan(cli->time_limit) ? 0.0 : cli->time_limit,

@@ -143,12 +143,13 @@ static void list_kernels(struct cli *cli)
 
 static void list_models(struct cli *cli)
 {
+    (void)cli;
     printf("%-18s %-17s %-9s %s\n", "model", "encoding", "positions", "source");
     for (size_t i = 0; model_name_at(i); i++) {
         struct model model;
         char error[MODEL_ERROR];
         if (model_load(model_name_at(i), &model, error) != 0)
-            cli_reject(cli, "model", model_name_at(i), "%s", error);
+            cli_reject("model", model_name_at(i), "%s", error);
         printf("%-18s %-17s %-9lld %s\n", model.name, model.encoding,
                (long long)model.max_position_embeddings, model.source);
         model_free(&model);
@@ -158,8 +159,8 @@ static void list_models(struct cli *cli)
 /* Prints the types of models, which the Python reader of model files lists. */
 static void list_types(struct cli *cli)
 {
-    char *types =
-        external_read(cli, "types", "explain", (const char *[]){ NULL, "--types", NULL });
+    (void)cli;
+    char *types = external_read("types", "explain", (const char *[]){ NULL, "--types", NULL });
     fputs(types, stdout);
     free(types);
 }
@@ -185,6 +186,7 @@ static void list_cases(struct cli *cli)
 
 static void list_tuning(struct cli *cli)
 {
+    (void)cli;
     char line[512];
     const char *unused, *path = tuning_file_in_force(&unused);
     FILE *file = *path ? fopen(path, "r") : NULL;
@@ -195,7 +197,7 @@ static void list_tuning(struct cli *cli)
         return;
     }
     if (!file)
-        cli_reject(cli, "tuning file", path, "%s", strerror(errno));
+        cli_reject("tuning file", path, "%s", strerror(errno));
     text_print(stdout, "%s: %s\n", unused ? "Not used" : "In force", unused ? unused : path);
     puts(
         "A call uses the first line of its kernel that fits: backend, dtype, and at most these "
@@ -242,7 +244,7 @@ enum { N_KINDS = sizeof kinds / sizeof *kinds, BY_DEFAULT = 3 };
 static void print_kind(struct cli *cli, const struct list_kind *kind)
 {
     if (cli->dtype.n > 0 && kind->print != list_cases)
-        cli_reject(cli, "--dtype", NULL, "has no effect here: it is for list cases");
+        cli_reject("--dtype", NULL, "has no effect here: it is for list cases");
     if (kind->print)
         kind->print(cli);
     else
@@ -265,7 +267,7 @@ int command_list(struct cli *cli)
 {
     const char *names[N_KINDS];
     if (cli->n_operands > 1)
-        cli_reject(cli, "unexpected argument", cli->operands[1], "expected one kind of thing");
+        cli_reject("unexpected argument", cli->operands[1], "expected one kind of thing");
     if (cli->n_operands == 0) {
         print_default(cli);
         return EXIT_OK;
@@ -277,5 +279,5 @@ int command_list(struct cli *cli)
             return EXIT_OK;
         }
     }
-    cli_reject_name(cli, "kind", cli->operands[0], names, N_KINDS);
+    cli_reject_name("kind", cli->operands[0], names, N_KINDS);
 }

@@ -164,18 +164,21 @@ _Noreturn static void reject_command(const char *name)
         names[n++] = commands[i].name;
     for (size_t i = 0; i < N_EXTERNAL; i++)
         names[n++] = external_commands[i].name;
-    cli_reject_name(&(struct cli){ 0 }, "command", name, names, n);
+    cli_reject_name("command", name, names, n);
 }
 
 _Noreturn static void run_external(const char *name, char **argv)
 {
     external_exec(name, argv);
-    for (size_t i = 0; i < N_EXTERNAL; i++)
-        if (strcmp(name, external_commands[i].name) == 0)
-            cli_reject(&(struct cli){ .command = name }, "command", NULL,
-                       "posenc-%s is not installed: install the Python part of posenc (list, "
-                       "verify, bench and table work without it)",
-                       name);
+    for (size_t i = 0; i < N_EXTERNAL; i++) {
+        if (strcmp(name, external_commands[i].name) != 0)
+            continue;
+        cli_set_command(name);
+        cli_reject("command", NULL,
+                   "posenc-%s is not installed: install the Python part of posenc (list, "
+                   "verify, bench and table work without it)",
+                   name);
+    }
     reject_command(name);
 }
 
@@ -203,7 +206,7 @@ static int check_stdout(int status)
     if (status == EXIT_OK && (outputs_pipe_is_broken() || error == EPIPE))
         return EXIT_BROKEN_PIPE;
     if (error != 0 && error != EPIPE) {
-        outputs_complain_stdout(&(struct cli){ 0 }, error);
+        outputs_complain_stdout(error);
         return status == EXIT_OK ? EXIT_USAGE : status;
     }
     return status;
@@ -318,12 +321,12 @@ static int run_command(const struct command *command, struct cli *cli)
     if (cli->version)
         return print_version();
     if (cli->quick && (cli->full || cli->exhaustive))
-        cli_reject(cli, "--quick", NULL, "expected without %s",
+        cli_reject("--quick", NULL, "expected without %s",
                    cli->full ? "--full" : "--exhaustive");
     plugins_set_limit(cli->limit);
     data_plugins();
     select_environment(cli);
-    tuning_file_select_environment(cli);
+    tuning_file_select_environment();
     print_defaults();
     if (calls_kernels(command, cli) && (plugins_exist() || cli->plugin.n > 0))
         return run_in_worker(command, cli);
@@ -366,6 +369,7 @@ int main(int argc, char **argv)
     if (!command)
         run_external(name, argv);
     struct cli cli = { .command = command->name, .argc = argc, .argv = argv };
+    cli_set_command(command->name);
     cli_parse(&cli, command, argc - 1, argv + 1);
     const int status = run_command(command, &cli);
     cli_free(&cli);

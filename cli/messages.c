@@ -14,8 +14,10 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+static const char *command; /* NULL: none */
 static bool quiet;
 
+void cli_set_command(const char *name) { command = name; }
 void cli_set_quiet(bool is_quiet) { quiet = is_quiet; }
 
 void cli_print_note(const char *format, ...)
@@ -27,40 +29,33 @@ void cli_print_note(const char *format, ...)
     va_end(arguments);
 }
 
-static void print_command(const struct cli *cli)
+/* Prints "posenc COMMAND: ITEM: " and the value, if there is one. */
+static void print_item(const char *item, const char *value)
 {
     fflush(stdout);
-    text_print(stderr, "posenc%s%s: ", cli->command ? " " : "",
-               cli->command ? cli->command : "");
-}
-
-static void print_rejection(const struct cli *cli, const char *item, const char *value,
-                            const char *expected, va_list arguments)
-{
-    print_command(cli);
-    text_print(stderr, "%s: ", item);
+    text_print(stderr, "posenc%s%s: %s: ", command ? " " : "", command ? command : "", item);
     if (value)
         text_print(stderr, "%s: ", *value != '\0' ? value : "(empty)");
+}
+
+void cli_complain(const char *item, const char *value, const char *expected, ...)
+{
+    va_list arguments;
+    print_item(item, value);
+    va_start(arguments, expected);
     text_vprint(stderr, expected, arguments);
+    va_end(arguments);
     fputc('\n', stderr);
 }
 
-void cli_complain(const struct cli *cli, const char *item, const char *value,
-                  const char *expected, ...)
+void cli_reject(const char *item, const char *value, const char *expected, ...)
 {
     va_list arguments;
+    print_item(item, value);
     va_start(arguments, expected);
-    print_rejection(cli, item, value, expected, arguments);
+    text_vprint(stderr, expected, arguments);
     va_end(arguments);
-}
-
-void cli_reject(const struct cli *cli, const char *item, const char *value,
-                const char *expected, ...)
-{
-    va_list arguments;
-    va_start(arguments, expected);
-    print_rejection(cli, item, value, expected, arguments);
-    va_end(arguments);
+    fputc('\n', stderr);
     worker_exit(EXIT_USAGE);
 }
 
@@ -72,12 +67,10 @@ static bool is_similar(const char *value, const char *name)
                                    (length >= 3 && strstr(name, value)));
 }
 
-void cli_reject_name(const struct cli *cli, const char *item, const char *value,
-                     const char *const *names, size_t n)
+void cli_reject_name(const char *item, const char *value, const char *const *names, size_t n)
 {
     enum { SHORT_LIST = 16, NEAREST = 3, LONGEST = 96 };
-    print_command(cli);
-    text_print(stderr, "%s: %s: ", item, *value != '\0' ? value : "(empty)");
+    print_item(item, value);
     const char *near[NEAREST];
     size_t n_near = 0;
     for (size_t distance = 0; distance <= LONGEST && n_near < NEAREST; distance++) {
@@ -100,28 +93,22 @@ void cli_reject_name(const struct cli *cli, const char *item, const char *value,
     worker_exit(EXIT_USAGE);
 }
 
-void cli_reject_status(const struct cli *cli, const char *item, enum posenc_status status,
+void cli_reject_status(const char *item, enum posenc_status status,
                        const struct posenc_error *error)
 {
     char text[640];
     if (!error || !*error->what)
-        cli_reject(cli, item, NULL, "%s", posenc_status_string(status));
+        cli_reject(item, NULL, "%s", posenc_status_string(status));
     posenc_error_text(error, text, sizeof text);
-    cli_reject(cli, item, NULL, "%s", text);
+    cli_reject(item, NULL, "%s", text);
 }
 
 void *cli_allocate(size_t n, size_t size)
 {
     void *memory = calloc(n > 0 ? n : 1, size);
     if (!memory)
-        cli_reject(&(struct cli){ 0 }, "memory", NULL, "allocation failed");
+        cli_reject("memory", NULL, "allocation failed");
     return memory;
-}
-
-void cli_check_operands(const struct cli *cli)
-{
-    if (cli->n_operands > 0)
-        cli_reject(cli, "unexpected argument", cli->operands[0], "expected options only");
 }
 
 /* ---- Progress ---- */

@@ -6,23 +6,21 @@
 
 #include <posenc.h>
 
-struct cli;
-
 /* Prints "posenc COMMAND: ITEM: VALUE: expected ..." and exits the program with EXIT_USAGE. `value` may be NULL. Outputs
  * that are not complete have no name yet, so nothing is left behind. Not for workers that run checks or timings. */
-_Noreturn void cli_reject(const struct cli *cli, const char *item, const char *value,
-                          const char *expected, ...) PRINTF_LIKE(4, 5);
+_Noreturn void cli_reject(const char *item, const char *value, const char *expected, ...)
+    PRINTF_LIKE(3, 4);
 /* Does the same for a name that is none of `names`: suggests similar ones, or all of a short list. */
-_Noreturn void cli_reject_name(const struct cli *cli, const char *item, const char *value,
-                               const char *const *names, size_t n);
+_Noreturn void cli_reject_name(const char *item, const char *value, const char *const *names,
+                               size_t n);
 /* Does the same for an error of the library; `error` may be NULL. */
-_Noreturn void cli_reject_status(const struct cli *cli, const char *item,
-                                 enum posenc_status status, const struct posenc_error *error);
-/* Rejects an operand of a command that takes none. */
-void cli_check_operands(const struct cli *cli);
+_Noreturn void cli_reject_status(const char *item, enum posenc_status status,
+                                 const struct posenc_error *error);
 /* Prints the message of cli_reject() and returns, for another exit code or none. */
-void cli_complain(const struct cli *cli, const char *item, const char *value,
-                  const char *expected, ...) PRINTF_LIKE(4, 5);
+void cli_complain(const char *item, const char *value, const char *expected, ...)
+    PRINTF_LIKE(3, 4);
+/* Sets the command in messages. */
+void cli_set_command(const char *name);
 
 /* Prints a note, unless --quiet is set. */
 void cli_print_note(const char *format, ...) PRINTF_LIKE(1, 2);

@@ -86,26 +86,25 @@ int outputs_error(FILE *stream)
     return write(fileno(stream), "\n", 1) < 0 ? errno : EIO;
 }
 
-void outputs_complain_stdout(const struct cli *cli, int error)
+void outputs_complain_stdout(int error)
 {
     if (error == EBADF)
-        cli_complain(cli, "output", NULL, "standard output is closed");
+        cli_complain("output", NULL, "standard output is closed");
     else
-        cli_complain(cli, "output", NULL, "standard output cannot be written: %s",
-                     strerror(error));
+        cli_complain("output", NULL, "standard output cannot be written: %s", strerror(error));
 }
 
 /* ---- Targets ---- */
 
-_Noreturn static void reject_path(const struct cli *cli, const char *path, const char *error)
+_Noreturn static void reject_path(const char *path, const char *error)
 {
-    cli_reject(cli, "--out", path,
+    cli_reject("--out", path,
                "cannot be written: %s; expected a file in a folder that can be written", error);
 }
 
-_Noreturn static void reject_stdout(const struct cli *cli, int error)
+_Noreturn static void reject_stdout(int error)
 {
-    outputs_complain_stdout(cli, error);
+    outputs_complain_stdout(error);
     worker_exit(EXIT_USAGE);
 }
 
@@ -159,17 +158,16 @@ static void check_target(const struct cli *cli, const struct outputs *outputs,
     bool regular = old && S_ISREG(old->st_mode);
     output->target = old && !regular ? strdup(output->path) : resolve(output->path);
     if (!output->target)
-        reject_path(cli, output->path,
-                    errno == ENOENT && lstat(output->path, &link) == 0 ? "it is a dangling link"
-                                                                       : strerror(errno));
+        reject_path(output->path, errno == ENOENT && lstat(output->path, &link) == 0
+                                      ? "it is a dangling link"
+                                      : strerror(errno));
     for (const struct output_file *other = outputs->output; other < output; other++)
         if (other->target && same_file(output, other))
-            cli_reject(cli, "--out", output->path,
-                       "is written already%s%s: expected another path",
+            cli_reject("--out", output->path, "is written already%s%s: expected another path",
                        strcmp(output->path, other->path) != 0 ? ", as " : "",
                        strcmp(output->path, other->path) != 0 ? other->path : "");
     if (regular && !cli->force && !matches_format(output->format, output->path))
-        cli_reject(cli, "--out", output->path,
+        cli_reject("--out", output->path,
                    "exists and is not a %s file of posenc: expected another path, or "
                    "--force to overwrite it",
                    output->format->name);
@@ -193,18 +191,18 @@ static int create_temporary(const char *target, char **name)
 }
 
 /* Opens an unnamed file in the folder of the target. The system deletes it, however the process ends. */
-static void open_unnamed(const struct cli *cli, struct output_file *output)
+static void open_unnamed(struct output_file *output)
 {
     char *name;
     const int file = create_temporary(output->target, &name);
     if (file < 0)
-        reject_path(cli, output->path, strerror(errno));
+        reject_path(output->path, strerror(errno));
     unlink(name);
     free(name);
     output->is_unnamed = true;
     output->stream = fdopen(file, "w+");
     if (!output->stream)
-        reject_path(cli, output->path, strerror(errno));
+        reject_path(output->path, strerror(errno));
 }
 
 /* Returns the mode of the existing file, or that of a new file under the umask. */
@@ -264,29 +262,28 @@ static void open_file(const struct cli *cli, const struct outputs *outputs,
     struct stat old;
     bool exists = stat(output->path, &old) == 0;
     if (exists && S_ISDIR(old.st_mode))
-        reject_path(cli, output->path, "it is a folder");
+        reject_path(output->path, "it is a folder");
     if (exists && access(output->path, W_OK) != 0)
-        reject_path(cli, output->path, strerror(errno));
+        reject_path(output->path, strerror(errno));
     check_target(cli, outputs, output, exists ? &old : NULL);
     if (!exists || S_ISREG(old.st_mode)) {
-        open_unnamed(cli, output);
+        open_unnamed(output);
         return;
     }
     output->stream = fopen(output->path, "w");
     if (!output->stream)
-        reject_path(cli, output->path, strerror(errno));
+        reject_path(output->path, strerror(errno));
 }
 
 static void add_output(const struct cli *cli, struct outputs *outputs,
                        const struct output_format *format, const char *path)
 {
     if (outputs->n == LIST_MAX)
-        cli_reject(cli, "--out", path, "expected at most %d outputs", LIST_MAX);
+        cli_reject("--out", path, "expected at most %d outputs", LIST_MAX);
     for (size_t i = 0; i < outputs->n; i++) {
         const char *other = outputs->output[i].path;
         if (!path && !other)
-            cli_reject(cli, "--out", format->name,
-                       "%s goes to stdout already: expected FORMAT:PATH",
+            cli_reject("--out", format->name, "%s goes to stdout already: expected FORMAT:PATH",
                        outputs->output[i].format->name);
     }
     struct output_file *output = &outputs->output[outputs->n++];
@@ -299,7 +296,7 @@ static void add_output(const struct cli *cli, struct outputs *outputs,
     output->stream = stdout;
     const int mode = fcntl(STDOUT_FILENO, F_GETFL);
     if (mode < 0 || (mode & O_ACCMODE) == O_RDONLY)
-        reject_stdout(cli, EBADF);
+        reject_stdout(EBADF);
 }
 
 static void add_request(const struct cli *cli, struct outputs *outputs, const char *request)
@@ -313,12 +310,12 @@ static void add_request(const struct cli *cli, struct outputs *outputs, const ch
     while ((format = format_next(cli, format)) && strcmp(format->name, name) != 0)
         names[n++] = format->name;
     if (!format)
-        cli_reject_name(cli, "--out", name, names, n);
+        cli_reject_name("--out", name, names, n);
     const char *path = request[length] == ':' ? request + length + 1 : NULL;
     if (path && *path == '\0')
-        cli_reject(cli, "--out", request, "expected FORMAT or FORMAT:PATH");
+        cli_reject("--out", request, "expected FORMAT or FORMAT:PATH");
     if (format->program)
-        external_check_format(cli, format);
+        external_check_format(format);
     add_output(cli, outputs, format, path && strcmp(path, "-") == 0 ? NULL : path);
 }
 
@@ -348,9 +345,9 @@ void outputs_discard(struct outputs *outputs)
 }
 
 /* Has an external program write its format. If it fails, the other outputs are kept, so that no records are lost. */
-static void export(const struct cli *cli, struct output_file *output, const json_t *records)
+static void export(struct output_file *output, const json_t *records)
 {
-    const int status = external_write_format(cli, output->format, records, output->stream);
+    const int status = external_write_format(output->format, records, output->stream);
     pipe_is_broken = pipe_is_broken || status == EXIT_BROKEN_PIPE;
     if (status == EXIT_OK || status == EXIT_BROKEN_PIPE)
         return;
@@ -358,37 +355,36 @@ static void export(const struct cli *cli, struct output_file *output, const json
     discard(output);
 }
 
-void outputs_write(const struct cli *cli, struct outputs *outputs, const json_t *records,
-                   const FILE *written)
+void outputs_write(struct outputs *outputs, const json_t *records, const FILE *written)
 {
     for (size_t i = 0; i < outputs->n; i++) {
         struct output_file *output = &outputs->output[i];
         if (output->stream == written)
             continue;
         if (output->format->program)
-            export(cli, output, records);
+            export(output, records);
         else if (format_write(output->format, records, output->stream) != 0 &&
                  !ferror(output->stream))
-            cli_reject(cli, "--out", output->format->name, "could not be rendered");
+            cli_reject("--out", output->format->name, "could not be rendered");
     }
 }
 
-void outputs_commit(const struct cli *cli, struct outputs *outputs)
+void outputs_commit(struct outputs *outputs)
 {
     for (size_t i = 0; i < outputs->n; i++) { /* rename nothing before all is written */
         const struct output_file *output = &outputs->output[i];
         const int error = output->stream ? outputs_error(output->stream) : 0;
         pipe_is_broken = pipe_is_broken || error == EPIPE;
         if (error != 0 && error != EPIPE && !output->path)
-            reject_stdout(cli, error);
+            reject_stdout(error);
         if (error != 0 && error != EPIPE)
-            reject_path(cli, output->path, strerror(error));
+            reject_path(output->path, strerror(error));
     }
     for (size_t i = 0; i < outputs->n; i++) {
         const struct output_file *output = &outputs->output[i];
         const int error = output->stream && output->is_unnamed ? publish(output) : 0;
         if (error != 0)
-            reject_path(cli, output->path, strerror(error));
+            reject_path(output->path, strerror(error));
     }
     outputs_discard(outputs);
 }

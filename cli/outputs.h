@@ -59,22 +59,21 @@ struct outputs {
  * overwritten only if it is empty or matches the format's pattern. */
 void outputs_open(const struct cli *cli, struct outputs *outputs);
 /* Flushes and checks all outputs, then renames them to their targets. */
-void outputs_commit(const struct cli *cli, struct outputs *outputs);
+void outputs_commit(struct outputs *outputs);
 /* Returns true if the reader of a pipe went away, which is not a failure. */
 bool outputs_pipe_is_broken(void);
 /* Returns the exit code of an external program that could not write its format, or 0. */
 int outputs_exit_code(void);
 void outputs_discard(struct outputs *outputs);
 /* Writes records to all outputs except the stream `written`, to which they were streamed. */
-void outputs_write(const struct cli *cli, struct outputs *outputs, const json_t *records,
-                   const FILE *written);
+void outputs_write(struct outputs *outputs, const json_t *records, const FILE *written);
 
 /* Opens closed standard streams as /dev/null, so that no file gets their descriptors. Called first in main(). */
 void outputs_reserve_standard_streams(void);
 /* Flushes a stream. Returns the errno of a failure, or 0. */
 int outputs_error(FILE *stream);
 /* Prints that standard output cannot be written. */
-void outputs_complain_stdout(const struct cli *cli, int error);
+void outputs_complain_stdout(int error);
 
 /* Installs a handler of SIGINT, SIGTERM and SIGHUP: outputs_interrupted() returns the number of the first signal, so
  * that a run can end with a valid file; the second signal ends the process. */

@@ -36,21 +36,21 @@ static void check_parts(const struct cli *cli)
         while (known < N_PARTS && strcmp(part_names[known], cli->part.item[i]) != 0)
             known++;
         if (known == N_PARTS)
-            cli_reject_name(cli, "--part", cli->part.item[i], part_names, N_PARTS);
+            cli_reject_name("--part", cli->part.item[i], part_names, N_PARTS);
     }
 }
 
 /* ---- Builds ---- */
 
-static struct library *open_build(const struct cli *cli, const char *path)
+static struct library *open_build(const char *path)
 {
     char error[PLUGIN_ERROR];
     struct library *library = library_open(path, error);
     if (!library)
-        cli_reject(cli, "build", path, "%s", error);
+        cli_reject("build", path, "%s", error);
     if (library->abi == POSENC_ABI)
         return library;
-    cli_complain(cli, "build", path,
+    cli_complain("build", path,
                  "is incomparable: its ABI is %u, that of this program %u; expected builds of "
                  "ABI %u, or the posenc program of that ABI",
                  library->abi, POSENC_ABI, POSENC_ABI);
@@ -177,7 +177,7 @@ static void choose_cases(struct pair_run *run)
         return;
     session_check_patterns(session);
     cli_reject(
-        cli, session->selected.names_kernels ? "--kernel" : "builds",
+        session->selected.names_kernels ? "--kernel" : "builds",
         session->selected.names_kernels ? cli->kernel.item[0] : NULL,
         "neither build has a selected kernel: expected a kernel of one of their backends "
         "(posenc list kernels)");
@@ -235,7 +235,7 @@ static void select_line(struct pair_run *run, char *line)
             return;
         }
     }
-    cli_reject(run->session.cli, "--pairs", id,
+    cli_reject("--pairs", id,
                "is not compared here with the backend %s: expected lines of a case "
                "and a backend that were selected",
                name ? name : "(none)");
@@ -254,7 +254,7 @@ static void choose_rows(struct pair_run *run)
     }
     FILE *in = strcmp(cli->pairs, "-") == 0 ? stdin : fopen(cli->pairs, "r");
     if (!in)
-        cli_reject(cli, "--pairs", cli->pairs, "%s", strerror(errno));
+        cli_reject("--pairs", cli->pairs, "%s", strerror(errno));
     while (getline(&line, &room, in) > 0)
         select_line(run, line);
     free(line);
@@ -273,10 +273,10 @@ static void prepare(struct pair_run *run)
     if (cli->problem)
         problem_read_option(cli, &session->line, &session->arena);
     session_load_models(session);
-    run->base = open_build(cli, cli->operands[0]);
-    run->head = open_build(cli, cli->operands[1]);
+    run->base = open_build(cli->operands[0]);
+    run->head = open_build(cli->operands[1]);
     if (has_part(cli, "times"))
-        run->control = open_build(cli, cli->operands[0]);
+        run->control = open_build(cli->operands[0]);
     choose_backends(run);
     choose_cases(run);
     make_rows(run);
@@ -313,13 +313,13 @@ static int exit_code(const struct pair_run *run)
 int command_pair(struct cli *cli)
 {
     if (cli->n_operands != 2)
-        cli_reject(cli, "operands", cli->n_operands > 2 ? cli->operands[2] : NULL,
+        cli_reject("operands", cli->n_operands > 2 ? cli->operands[2] : NULL,
                    "expected two builds of the library, or two plug-ins: BASE HEAD");
     check_parts(cli);
     if (cli->parent != INT64_MIN && !worker_end_with_parent((pid_t)cli->parent))
-        cli_reject(cli, "--parent", NULL, "that process did not start this one");
+        cli_reject("--parent", NULL, "that process did not start this one");
     if (timings_unavailable_reason())
-        return timings_report_unavailable(cli);
+        return timings_report_unavailable();
     struct pair_run *run = cli_allocate(1, sizeof *run);
     run->session.cli = cli;
     run->seed = rng_u64(cli->seed != INT64_MIN ? (uint64_t)cli->seed : 0, 0);

@@ -160,7 +160,7 @@ static void time_group(struct row_group *group, double share_s)
     const int failed = pairs_time(bench_case, pairs, group->n, &options, error);
     free(pairs);
     if (failed)
-        cli_reject(run->session.cli, "timing", NULL, "%s", error);
+        cli_reject("timing", NULL, "%s", error);
 }
 
 static double deadline_of(const struct cli *cli, double default_s)

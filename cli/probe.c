@@ -418,19 +418,19 @@ int bench_probe(struct cli *cli)
 {
     struct session session = { .cli = cli };
     const char *emulator = machine_emulator();
-    cli->command = "doctor";
+    cli_set_command(cli->command = "doctor");
     cli->full = !cli->quick;
     if (cli->out.n == 0)
         cli->out = (struct option_values){ 1, { "jsonl" } };
     if (emulator) {
-        cli_complain(cli, "nothing is measured here", NULL, "%s", emulator);
+        cli_complain("nothing is measured here", NULL, "%s", emulator);
         return EXIT_SKIPPED;
     }
     session_open(&session, false);
     const char *problem = run_probe(&session);
     session_exit_if_interrupted(&session);
     if (problem) {
-        cli_complain(cli, "nothing could be measured", NULL, "%s", problem);
+        cli_complain("nothing could be measured", NULL, "%s", problem);
         session_free(&session);
         return EXIT_SKIPPED;
     }

@@ -16,9 +16,9 @@ static void read_config(const struct cli *cli, const char *path, struct model *m
 {
     char error[MODEL_ERROR];
     const char *argv[] = { NULL, "--record", "--for", cli->command, "--config", path, NULL };
-    char *record = external_read(cli, "--config", "explain", argv);
+    char *record = external_read("--config", "explain", argv);
     if (model_from_record(record, model, error) != 0)
-        cli_reject(cli, "--config", path, "%s", error);
+        cli_reject("--config", path, "%s", error);
     free(record);
 }
 
@@ -29,7 +29,7 @@ void models_read(const struct cli *cli, const char *name, struct model *model)
     if (strchr(name, '/'))
         read_config(cli, name, model);
     else if (model_load(name, model, error) != 0)
-        cli_reject(cli, "--model", NULL, "%s", error);
+        cli_reject("--model", NULL, "%s", error);
     const char *notes[] = { model->notes, model->trained };
     for (size_t i = 0; i < sizeof notes / sizeof *notes; i++)
         if (*notes[i])
@@ -123,18 +123,18 @@ void presets_free(struct presets *presets)
 /* Limit of the oracle, which takes about a microsecond for a value. */
 static const double MOST_VALUES = 1 << 26;
 
-void problem_check_cost(const struct cli *cli, const struct problem *problem, bool checked)
+void problem_check_cost(const struct problem *problem, bool checked)
 {
     char error[NOTATION_ERROR];
     struct problem_limits limits = problem_limits_here();
     limits.values = checked ? MOST_VALUES : 0.0;
     if (!problem_within(problem, &limits, error))
-        cli_reject(cli, "--problem", NULL, "%s", error);
+        cli_reject("--problem", NULL, "%s", error);
 }
 
 void problem_reject_empty(const struct cli *cli, const struct problem *problem)
 {
-    cli_reject(cli, "--problem", cli->problem, "has no element: expected %s above 0",
+    cli_reject("--problem", cli->problem, "has no element: expected %s above 0",
                kernel_on_scores(problem->kernel) ? "heads, queries and keys"
                                                  : "batch and tokens");
 }
@@ -145,12 +145,12 @@ void problem_read_option(const struct cli *cli, struct problem_line *line, struc
     struct call call;
     cli_check_options_with(cli, WITH_PROBLEM, "--problem");
     if (!notation_read(cli->problem, line, arena, error))
-        cli_reject(cli, "--problem", NULL, "%s", error);
-    problem_check_cost(cli, &line->problem, strcmp(cli->command, "bench") != 0);
+        cli_reject("--problem", NULL, "%s", error);
+    problem_check_cost(&line->problem, strcmp(cli->command, "bench") != 0);
     const enum posenc_status status =
         call_create(&call, &line->problem, &tensor_allocator_default);
     if (status != POSENC_OK)
-        cli_reject_status(cli, "--problem", status, &call.error);
+        cli_reject_status("--problem", status, &call.error);
     if (call.outputs[0].rows < 1 || call.outputs[0].width < 1)
         problem_reject_empty(cli, &line->problem);
     call_destroy(&call);
@@ -253,9 +253,9 @@ static const struct model_case *choose_layers(const struct cli *cli, const struc
     for (size_t i = 0; i < layers->n; i++)
         names[i] = layers_name(layers->first[i]);
     if (layers->n == 1 && strcmp(names[0], "text") == 0)
-        cli_reject(cli, "--layer-type", cli->layer_type,
+        cli_reject("--layer-type", cli->layer_type,
                    "has no effect here: all layers of %s rotate alike", model->name);
-    cli_reject_name(cli, "--layer-type", cli->layer_type, names, layers->n);
+    cli_reject_name("--layer-type", cli->layer_type, names, layers->n);
 }
 
 /* Finds the call of the model that a line changes. */
@@ -264,16 +264,16 @@ static void find_base(const struct cli *cli, enum posenc_kernel kernel,
 {
     const struct model *model = &input->model;
     if (cli->model.n > 1)
-        cli_reject(cli, "--model", cli->model.item[1], "expected one model");
+        cli_reject("--model", cli->model.item[1], "expected one model");
     models_read(cli, cli->model.item[0], &input->model);
     const struct layers layers = find_layers(model, kernel);
     if (layers.n == 0 && kernel == POSENC_KERNEL_SINUSOIDAL &&
         strcmp(model->encoding, "sinusoidal") == 0)
-        cli_reject(cli, "--model", cli->model.item[0],
+        cli_reject("--model", cli->model.item[0],
                    "has all cosines before all sines: expected posenc table rope_table, which "
                    "makes the two");
     if (layers.n == 0)
-        cli_reject(cli, "--model", cli->model.item[0],
+        cli_reject("--model", cli->model.item[0],
                    "its encoding is %s: expected a model that calls %s", model->encoding,
                    posenc_kernel_name(kernel));
     const struct model_case *chosen = choose_layers(cli, model, &layers);
@@ -299,7 +299,7 @@ void problem_read_over_model(const struct cli *cli, const char *text,
     if (over)
         find_base(cli, kernel, input);
     if (!notation_read_over(over ? &input->problem : NULL, text, &line, &input->arena, error))
-        cli_reject(cli, "--problem", NULL, "%s", error);
+        cli_reject("--problem", NULL, "%s", error);
     input->problem = line.problem;
 }
 

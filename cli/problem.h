@@ -53,7 +53,7 @@ void problem_free(struct model_problem *input);
 
 /* Rejects a problem that needs more memory than this machine has; if `checked`, also one whose oracle would take longer
  * than minutes. */
-void problem_check_cost(const struct cli *cli, const struct problem *problem, bool checked);
+void problem_check_cost(const struct problem *problem, bool checked);
 
 /* Rejects a problem whose outputs have no element. */
 _Noreturn void problem_reject_empty(const struct cli *cli, const struct problem *problem);

@@ -35,19 +35,19 @@ static void add_plugin(const struct cli *cli, enum plugin_kind kind, const char 
     size_t at = 0;
     const struct posenc_backend *backend = plugins_make_stub(kind, path, error);
     if (!backend)
-        cli_reject(cli, option, path, "%s", error);
+        cli_reject(option, path, "%s", error);
     if (plugins_load_error(backend) && !has_results(cli)) {
-        cli_complain(cli, option, path, "cannot be loaded: %s", plugins_load_error(backend));
+        cli_complain(option, path, "cannot be loaded: %s", plugins_load_error(backend));
         worker_exit(EXIT_CONFORMANCE);
     }
     while (at < candidates->n && candidates->backend[at] != backend)
         at++;
     if (at == BACKENDS_MAX)
-        cli_reject(cli, option, path, "expected at most %d backends", BACKENDS_MAX);
+        cli_reject(option, path, "expected at most %d backends", BACKENDS_MAX);
     for (size_t i = 0; i < candidates->n; i++)
         if ((i != at || candidates->is_plugin[i]) &&
             strcmp(candidates->backend[i]->name, backend->name) == 0)
-            cli_reject(cli, option, path, "has the name %s, as another backend", backend->name);
+            cli_reject(option, path, "has the name %s, as another backend", backend->name);
     if (at == candidates->n)
         add_candidate(candidates, backend);
     candidates->is_plugin[at] = true;
@@ -78,7 +78,7 @@ static size_t list_usable(const struct candidates *candidates, const char *names
     return n;
 }
 
-_Noreturn static void reject_unusable(const struct cli *cli, const char *item, const char *name,
+_Noreturn static void reject_unusable(const char *item, const char *name,
                                       const struct candidates *candidates, const char *reason)
 {
     const char *names[BACKENDS_MAX];
@@ -86,11 +86,11 @@ _Noreturn static void reject_unusable(const struct cli *cli, const char *item, c
     char text[512] = "";
     for (size_t i = 0; i < n; i++)
         text_list_add(text, sizeof text, ", ", names[i]);
-    cli_reject(cli, item, name, "cannot run here: %s; expected one of %s", reason,
+    cli_reject(item, name, "cannot run here: %s; expected one of %s", reason,
                n > 0 ? text : "none");
 }
 
-_Noreturn static void reject_unknown(const struct cli *cli, const char *item, const char *name,
+_Noreturn static void reject_unknown(const char *item, const char *name,
                                      const struct candidates *candidates, bool with_families)
 {
     const char *names[2 * BACKENDS_MAX];
@@ -102,19 +102,19 @@ _Noreturn static void reject_unknown(const struct cli *cli, const char *item, co
         names[at] = candidates->backend[i]->family;
         n += at == n;
     }
-    cli_reject_name(cli, item, name, names, n);
+    cli_reject_name(item, name, names, n);
 }
 
 _Noreturn static void reject_kernel(const struct cli *cli, const char *name,
                                     enum posenc_kernel kernel)
 {
-    cli_reject(cli, cli->backend.n > 0 ? "--backend" : "--plugin", name,
+    cli_reject(cli->backend.n > 0 ? "--backend" : "--plugin", name,
                "does not provide %s: expected one that does (posenc list backends)",
                posenc_kernel_name(kernel));
 }
 
 /* Chooses the backends that one value of --backend names: a backend, or all of a family that run here. */
-static void choose_named(const struct cli *cli, struct candidates *candidates, const char *name)
+static void choose_named(struct candidates *candidates, const char *name)
 {
     const char *unavailable_reason = NULL;
     bool known = false, usable = false;
@@ -128,16 +128,16 @@ static void choose_named(const struct cli *cli, struct candidates *candidates, c
         usable = usable || !reason;
         candidates->chosen[i] = candidates->chosen[i] || !reason;
         if (exact && reason)
-            reject_unusable(cli, "--backend", name, candidates, reason);
+            reject_unusable("--backend", name, candidates, reason);
     }
     /* A plug-in that could not be loaded may have that name. */
     for (size_t i = 0; i < candidates->n && !known; i++)
         if (candidates->is_plugin[i] && plugins_load_error(candidates->backend[i]))
             known = usable = candidates->chosen[i] = true;
     if (!known)
-        reject_unknown(cli, "--backend", name, candidates, true);
+        reject_unknown("--backend", name, candidates, true);
     if (!usable)
-        reject_unusable(cli, "--backend", name, candidates, unavailable_reason);
+        reject_unusable("--backend", name, candidates, unavailable_reason);
 }
 
 void select_named(const struct cli *cli, struct candidates *candidates)
@@ -145,7 +145,7 @@ void select_named(const struct cli *cli, struct candidates *candidates)
     for (size_t i = 0; i < candidates->n; i++)
         candidates->chosen[i] = cli->backend.n == 0;
     for (size_t i = 0; i < cli->backend.n; i++)
-        choose_named(cli, candidates, cli->backend.item[i]);
+        choose_named(candidates, cli->backend.item[i]);
 }
 
 /* Returns true if the command line adds a backend. */
@@ -180,11 +180,11 @@ const struct posenc_backend *select_one(const struct cli *cli, enum posenc_kerne
         return NULL;
     const struct candidates candidates = choose_candidates(cli, true);
     if (cli->backend.n > 1)
-        cli_reject(cli, "--backend", cli->backend.item[1], "expected one backend");
+        cli_reject("--backend", cli->backend.item[1], "expected one backend");
     const char *name = cli->backend.n > 0 ? cli->backend.item[0] : cli->plugin.item[0];
     for (size_t i = 0; i < candidates.n; i++) {
         if (candidates.chosen[i] && candidates.reason[i])
-            reject_unusable(cli, "--plugin", name, &candidates, candidates.reason[i]);
+            reject_unusable("--plugin", name, &candidates, candidates.reason[i]);
         if (candidates.chosen[i] && posenc_backend_provides(candidates.backend[i], kernel))
             return candidates.backend[i];
     }
@@ -199,18 +199,18 @@ void select_environment(const struct cli *cli)
     if (forced && *forced != '\0') {
         const struct posenc_backend *backend = posenc_backend_find(forced);
         if (!backend)
-            reject_unknown(cli, "POSENC_BACKEND", forced, &candidates, false);
+            reject_unknown("POSENC_BACKEND", forced, &candidates, false);
         const char *reason = posenc_backend_unavailable_reason(backend);
         if (reason)
-            reject_unusable(cli, "POSENC_BACKEND", forced, &candidates, reason);
+            reject_unusable("POSENC_BACKEND", forced, &candidates, reason);
     } else if (ceiling && *ceiling != '\0' && !posenc_backend_find(ceiling)) {
-        reject_unknown(cli, "POSENC_MAX_ISA", ceiling, &candidates, false);
+        reject_unknown("POSENC_MAX_ISA", ceiling, &candidates, false);
     }
 }
 
 /* ---- Kernels ---- */
 
-static enum posenc_kernel find_kernel(const struct cli *cli, const char *name)
+static enum posenc_kernel find_kernel(const char *name)
 {
     const enum posenc_kernel kernel = posenc_kernel_find(name);
     const char *names[POSENC_KERNEL_COUNT];
@@ -218,7 +218,7 @@ static enum posenc_kernel find_kernel(const struct cli *cli, const char *name)
         return kernel;
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
         names[k] = posenc_kernel_name((enum posenc_kernel)k);
-    cli_reject_name(cli, "--kernel", name, names, POSENC_KERNEL_COUNT);
+    cli_reject_name("--kernel", name, names, POSENC_KERNEL_COUNT);
 }
 
 /* ---- Element types ---- */
@@ -230,7 +230,7 @@ void select_dtypes(const struct cli *cli, struct selection *selection)
         while (dtype < N_DTYPES && strcmp(cli->dtype.item[i], dtype_names[dtype]) != 0)
             dtype++;
         if (dtype == N_DTYPES)
-            cli_reject_name(cli, "--dtype", cli->dtype.item[i], dtype_names, N_DTYPES);
+            cli_reject_name("--dtype", cli->dtype.item[i], dtype_names, N_DTYPES);
         selection->dtypes[dtype] = selection->any_dtype = true;
     }
 }
@@ -274,8 +274,7 @@ struct bench_case case_with_dtype(const struct model_case *one, enum posenc_dtyp
 void select_kernels_and_dtypes(const struct cli *cli, struct selection *selection)
 {
     for (size_t i = 0; i < cli->kernel.n; i++)
-        selection->kernels[find_kernel(cli, cli->kernel.item[i])] = selection->names_kernels =
-            true;
+        selection->kernels[find_kernel(cli->kernel.item[i])] = selection->names_kernels = true;
     select_dtypes(cli, selection);
 }
 
@@ -304,7 +303,7 @@ struct shard shard_parse(const struct cli *cli)
     const int n = sscanf(cli->shard, "%4d/%4d%n", &shard.i, &shard.n, &end);
     if (n != 2 || cli->shard[end] != '\0' || shard.n < 1 || shard.n > SHARDS_MAX ||
         shard.i < 0 || shard.i >= shard.n)
-        cli_reject(cli, "--shard", cli->shard,
+        cli_reject("--shard", cli->shard,
                    "expected I/N, share I of N with I from 0 to N - 1 and N at most %d, e.g. "
                    "0/4, 1/4, 2/4 and 3/4",
                    SHARDS_MAX);
@@ -386,13 +385,13 @@ const char *tuning_file_in_force(const char **unused)
     return from_environment ? from_environment : user_file;
 }
 
-void tuning_file_select_environment(const struct cli *cli)
+void tuning_file_select_environment(void)
 {
     struct posenc_error error;
     const char *path = read_environment("POSENC_TUNING");
     if (!path || is_backend_forced())
         return;
     if (posenc_load_tuning(path, &error) != POSENC_OK)
-        cli_reject(cli, "POSENC_TUNING", NULL, "%s", error.what);
+        cli_reject("POSENC_TUNING", NULL, "%s", error.what);
     (void)!posenc_select(NULL, NULL);
 }

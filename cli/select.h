@@ -75,7 +75,7 @@ void select_environment(const struct cli *cli);
  * selects nothing else. Called before the first call of the library. */
 void tuning_file_select_default(void);
 /* Selects POSENC_TUNING if it is set. */
-void tuning_file_select_environment(const struct cli *cli);
+void tuning_file_select_environment(void);
 /* Returns the path of the tuning file, or "" if there is none. Stores why it is not used, or NULL. */
 const char *tuning_file_in_force(const char **unused);
 

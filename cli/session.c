@@ -64,8 +64,8 @@ static void check_selected(const struct session *session,
         if (!session->selected.kernels[k] || holds(session, kernel))
             continue;
         list_kernels(session, holds, names);
-        cli_reject(session->cli, "--kernel", posenc_kernel_name(kernel),
-                   "%s: expected one of %s", reason, names);
+        cli_reject("--kernel", posenc_kernel_name(kernel), "%s: expected one of %s", reason,
+                   names);
     }
 }
 
@@ -79,7 +79,7 @@ static void check_backends(const struct session *session)
             is_provided(session, (enum posenc_kernel)k))
             return;
     list_kernels(session, is_selected, wanted);
-    cli_reject(cli, cli->backend.n > 0 ? "--backend" : "--plugin",
+    cli_reject(cli->backend.n > 0 ? "--backend" : "--plugin",
                session->selected.n > 0 ? session->selected.backends[0]->name : NULL,
                "provides none of the selected kernels: expected a backend with %s", wanted);
 }
@@ -209,10 +209,10 @@ void session_check_patterns(const struct session *session)
     for (size_t i = 0; i < cli->cases.n; i++)
         any |= session->matched[i];
     if (!any)
-        cli_reject(cli, "--case", cli->cases.item[0], "%s", nothing);
+        cli_reject("--case", cli->cases.item[0], "%s", nothing);
     for (size_t i = 0; i < cli->cases.n; i++)
         if (!session->matched[i])
-            cli_complain(cli, "--case", cli->cases.item[i], "%s", nothing);
+            cli_complain("--case", cli->cases.item[i], "%s", nothing);
 }
 
 /* ---- Records ---- */
@@ -222,7 +222,7 @@ static void check_records(const struct session *session)
 {
     const int failed = session->records.failed;
     if (failed != 0 && failed != EPIPE)
-        cli_reject(session->cli, "records", NULL, "cannot be written: %s", strerror(failed));
+        cli_reject("records", NULL, "cannot be written: %s", strerror(failed));
 }
 
 void session_append(struct session *session, json_t *record, uint64_t place)
@@ -246,27 +246,25 @@ static void begin_records(struct session *session)
 {
     char error[RECORDS_ERROR];
     if (records_open(&session->records, error) != 0)
-        cli_reject(session->cli, "records", NULL, "%s", error);
+        cli_reject("records", NULL, "%s", error);
     if (emit_preamble(session) != 0)
-        cli_reject(session->cli, "records", NULL, "cannot be written: %s",
-                   strerror(session->records.failed));
+        cli_reject("records", NULL, "cannot be written: %s", strerror(session->records.failed));
     open_stream(session);
     check_records(session);
 }
 
-void session_begin(struct session *session, struct cli *cli, bool with_vectors,
-                   bool plugins_alone)
+void session_begin(struct session *session, struct cli *cli, bool verifies)
 {
     session->cli = cli;
     session->shard = shard_parse(cli);
     if (cli->problem)
         problem_read_option(cli, &session->line, &session->arena);
-    select_all(cli, &session->selected, plugins_alone);
+    select_all(cli, &session->selected, verifies);
     session_load_models(session);
     session_check_model_kernels(session);
     check_selected(session, is_provided, "no selected backend provides it");
     check_backends(session);
-    session_open(session, with_vectors);
+    session_open(session, verifies);
 }
 
 void session_open(struct session *session, bool with_vectors)
@@ -298,7 +296,6 @@ void session_free(struct session *session)
 void session_end(struct session *session, bool complete)
 {
     progress_clear();
-    const struct cli *cli = session->cli;
     if (!session->noise)
         session->noise = noise_since(&session->at_timing_start);
     double seconds = noise_read().wall_s - session->at_start.wall_s;
@@ -306,8 +303,8 @@ void session_end(struct session *session, bool complete)
                    emit_footer(&session->records, complete, seconds, session->noise));
     session->noise = NULL;
     check_records(session);
-    outputs_write(cli, &session->outputs, session->records.list, session->records.stream);
-    outputs_commit(cli, &session->outputs);
+    outputs_write(&session->outputs, session->records.list, session->records.stream);
+    outputs_commit(&session->outputs);
     session_free(session);
 }
 

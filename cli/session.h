@@ -34,10 +34,9 @@ struct session {
     bool matched[LIST_MAX]; /* patterns of --case that matched an id */
 };
 
-/* Resolves the names on the command line, opens the outputs, and writes the first records. Golden vectors are loaded if
- * `with_vectors`. If `plugins_alone`, plug-ins of --plugin replace the library's backends. */
-void session_begin(struct session *session, struct cli *cli, bool with_vectors,
-                   bool plugins_alone);
+/* Resolves the names on the command line, opens the outputs, and writes the first records. If it `verifies`, golden
+ * vectors are loaded, and plug-ins of --plugin replace the library's backends. */
+void session_begin(struct session *session, struct cli *cli, bool verifies);
 /* Opens the outputs and writes the first records, for a caller that resolved the names itself. */
 void session_open(struct session *session, bool with_vectors);
 
@@ -83,6 +82,6 @@ int bench_probe(struct cli *cli);
 /* Returns NULL, or the reason why this program cannot time anything: no Google Benchmark, or an emulated CPU. */
 const char *timings_unavailable_reason(void);
 /* Prints that reason and returns EXIT_SKIPPED. */
-int timings_report_unavailable(const struct cli *cli);
+int timings_report_unavailable(void);
 
 #endif

@@ -24,12 +24,12 @@ static void check_kernel(const struct cli *cli)
                                          "rope_table" };
     const char *name = cli->operands[0];
     if (cli->problem)
-        cli_reject(cli, "TABLE", name, "has no effect with --problem: %s", expected);
+        cli_reject("TABLE", name, "has no effect with --problem: %s", expected);
     if (posenc_kernel_find(name) == POSENC_KERNEL_NONE)
-        cli_reject_name(cli, "TABLE", name, names, sizeof names / sizeof *names);
+        cli_reject_name("TABLE", name, names, sizeof names / sizeof *names);
     if (cli->model.n == 0)
-        cli_reject(cli, "TABLE", name,
-                   "needs a whole problem, --problem '%s ...', or --model NAME", name);
+        cli_reject("TABLE", name, "needs a whole problem, --problem '%s ...', or --model NAME",
+                   name);
 }
 
 /* Returns the line of the problem, and stores the kind of table. */
@@ -37,7 +37,7 @@ static const char *parse_table(const struct cli *cli, enum table_kind *kind)
 {
     *kind = TABLE_VALUES;
     if (cli->n_operands > 1)
-        cli_reject(cli, "unexpected argument", cli->operands[1], "%s", expected);
+        cli_reject("unexpected argument", cli->operands[1], "%s", expected);
     for (int i = 0; i < COLUMN_KINDS && cli->n_operands == 1; i++)
         if (strcmp(cli->operands[0], column_kinds[i]) == 0)
             *kind = (enum table_kind)(TABLE_FREQUENCIES + i);
@@ -48,12 +48,12 @@ static const char *parse_table(const struct cli *cli, enum table_kind *kind)
     if (cli->problem)
         return cli->problem;
     if (*kind == TABLE_VALUES)
-        cli_reject(cli, "TABLE", NULL, "%s", expected);
+        cli_reject("TABLE", NULL, "%s", expected);
     if (cli->model.n > 0)
         return "rope_table";
     if (*kind == TABLE_ERRORS)
         return "rope_table rotary_dim=128";
-    cli_reject(cli, "TABLE", cli->operands[0],
+    cli_reject("TABLE", cli->operands[0],
                "needs --problem 'rope_table rotary_dim=128 ...' or --model NAME");
 }
 
@@ -91,25 +91,24 @@ static void check_effect(const struct cli *cli, enum table_kind kind,
                                             { "xpos_inverse", "xpos_scale_base" } };
     struct field field;
     if (cli->layer_type && cli->model.n == 0)
-        cli_reject(cli, "--layer-type", cli->layer_type,
+        cli_reject("--layer-type", cli->layer_type,
                    "has no effect here: it needs --model or --config");
     if (kind != TABLE_VALUES && (cli->positions || cli->grid))
-        cli_reject(cli, cli->positions ? "--positions" : "--grid", NULL,
+        cli_reject(cli->positions ? "--positions" : "--grid", NULL,
                    "has no effect here: it is for values");
     if ((kind == TABLE_FREQUENCIES || kind == TABLE_DRIFT) &&
         cli->backend.n + cli->plugin.n > 0)
-        cli_reject(cli, cli->backend.n > 0 ? "--backend" : "--plugin", NULL,
+        cli_reject(cli->backend.n > 0 ? "--backend" : "--plugin", NULL,
                    "has no effect here: it is for values and errors");
     for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
         if (is_set(problem, needs[i][0]) && !is_set(problem, needs[i][1]))
-            cli_reject(cli, "--problem", NULL, "%s has no effect here: it needs %s",
-                       needs[i][0], needs[i][1]);
+            cli_reject("--problem", NULL, "%s has no effect here: it needs %s", needs[i][0],
+                       needs[i][1]);
     for (int i = 0; cli->model.n == 0 && kernel_field(problem->kernel, i, &field); i++)
         if (is_of_other_scaling(field.name, problem->freqs.scaling) &&
             !field_is_blank(&field, problem))
-            cli_reject(cli, "--problem", NULL,
-                       "%s has no effect here: scaling %s does not take it", field.name,
-                       scaling_names[problem->freqs.scaling]);
+            cli_reject("--problem", NULL, "%s has no effect here: scaling %s does not take it",
+                       field.name, scaling_names[problem->freqs.scaling]);
 }
 
 /* ---- Values ---- */
@@ -207,15 +206,15 @@ static void compute_values(const struct cli *cli, struct model_problem *input,
     table_set_rows(cli, input, table);
     if (kernel_has_freqs(problem->kernel))
         table_set_seq_len(cli, largest_position(problem, table), &problem->freqs);
-    problem_check_cost(cli, problem, false);
+    problem_check_cost(problem, false);
     enum posenc_status status = call_create(&call, problem, &tensor_allocator_default);
     if (status != POSENC_OK)
-        cli_reject_status(cli, "--problem", status, &call.error);
+        cli_reject_status("--problem", status, &call.error);
     if (call.outputs[0].rows < 1 || call.outputs[0].width < 1)
         problem_reject_empty(cli, problem);
     status = run_call(&call, backend, table);
     if (status != POSENC_OK)
-        cli_reject_status(cli, "--problem", status, &call.error);
+        cli_reject_status("--problem", status, &call.error);
     copy_outputs(&call, table);
     call_destroy(&call);
 }
@@ -271,21 +270,19 @@ static bool write_table(const struct number_table *table, const char *format, FI
 }
 
 /* Rejects a format that cannot hold the table, or columns of several types for NULL. */
-static void check_formats(const struct cli *cli, const struct number_table *table,
-                          const struct outputs *outputs)
+static void check_formats(const struct number_table *table, const struct outputs *outputs)
 {
     for (size_t i = 0; i < outputs->n; i++) {
         const char *name = outputs->output[i].format->name;
         const bool npy = strcmp(name, "npy") == 0;
         if (!table && strcmp(name, "csv") != 0)
-            cli_reject(cli, "--out", name,
-                       "it cannot hold columns of several types: expected csv");
+            cli_reject("--out", name, "it cannot hold columns of several types: expected csv");
         if (table && npy && table->n_arrays > 1)
             cli_reject(
-                cli, "--out", name,
+                "--out", name,
                 "one file holds one array, and the table has two: expected csv or safetensors");
         if (table && npy && table->dtype == POSENC_DTYPE_BF16)
-            cli_reject(cli, "--out", name, "NumPy has no bf16: expected csv or safetensors");
+            cli_reject("--out", name, "NumPy has no bf16: expected csv or safetensors");
     }
 }
 
@@ -294,10 +291,10 @@ static void write_values(const struct cli *cli, struct model_problem *input,
 {
     struct number_table table = { 0 };
     compute_values(cli, input, &table);
-    check_formats(cli, &table, outputs);
+    check_formats(&table, outputs);
     for (size_t i = 0; i < outputs->n; i++)
         if (!write_table(&table, outputs->output[i].format->name, outputs->output[i].stream))
-            cli_reject_status(cli, "table", POSENC_ERR_MEMORY, NULL);
+            cli_reject_status("table", POSENC_ERR_MEMORY, NULL);
     free_table(&table);
 }
 
@@ -312,10 +309,10 @@ int command_table(struct cli *cli)
     if (kind == TABLE_VALUES) {
         write_values(cli, &input, &outputs);
     } else {
-        check_formats(cli, NULL, &outputs);
+        check_formats(NULL, &outputs);
         table_write_columns(cli, kind, &input.problem, &outputs);
     }
-    outputs_commit(cli, &outputs);
+    outputs_commit(&outputs);
     problem_free(&input);
     return EXIT_OK;
 }

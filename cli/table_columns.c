@@ -45,7 +45,7 @@ static void write_pairs(const struct posenc_freqs *freqs, const struct posenc_fr
     }
 }
 
-static void write_frequencies(const struct cli *cli, const struct posenc_freqs_spec *spec,
+static void write_frequencies(const struct posenc_freqs_spec *spec,
                               const struct outputs *outputs)
 {
     struct posenc_freqs *freqs = NULL, *plain = NULL;
@@ -58,7 +58,7 @@ static void write_frequencies(const struct cli *cli, const struct posenc_freqs_s
     if (status == POSENC_OK)
         status = posenc_freqs_create(&base, &plain, &error);
     if (status != POSENC_OK)
-        cli_reject_status(cli, "frequencies", status, &error);
+        cli_reject_status("frequencies", status, &error);
     for (size_t i = 0; i < outputs->n; i++)
         write_pairs(freqs, plain, outputs->output[i].stream);
     posenc_freqs_destroy(freqs);
@@ -163,8 +163,7 @@ static enum posenc_status find_drift(const struct posenc_freqs_spec *spec, int64
 }
 
 /* Compares the numerics mode of a problem with the exact one, from position 0 to the last of the problem. */
-static void write_drift(const struct cli *cli, const struct problem *p,
-                        const struct outputs *outputs)
+static void write_drift(const struct problem *p, const struct outputs *outputs)
 {
     struct drift drift[] = { { 1e-3, -1 }, { 1e-2, -1 } };
     enum { LIMITS = sizeof drift / sizeof *drift };
@@ -172,7 +171,7 @@ static void write_drift(const struct cli *cli, const struct problem *p,
     const enum posenc_status status =
         find_drift(&p->freqs, p->first + p->tokens, drift, LIMITS, &error);
     if (status != POSENC_OK)
-        cli_reject_status(cli, "drift", status, &error);
+        cli_reject_status("drift", status, &error);
     for (size_t i = 0; i < outputs->n; i++) {
         fputs("limit,position\n", outputs->output[i].stream);
         for (size_t k = 0; k < LIMITS; k++) {
@@ -399,7 +398,7 @@ static void write_errors(const struct cli *cli, struct posenc_freqs_spec *spec,
     table_set_seq_len(cli, last_position, spec);
     const enum posenc_status status = write_curves(&selected, spec, outputs, &error);
     if (status != POSENC_OK)
-        cli_reject_status(cli, "errors", status, &error);
+        cli_reject_status("errors", status, &error);
 }
 
 /* ---- The command ---- */
@@ -409,19 +408,19 @@ void table_write_columns(const struct cli *cli, enum table_kind kind, struct pro
 {
     const bool rotates = problem->kernel == POSENC_KERNEL_ROPE_TABLE;
     if (kind == TABLE_ERRORS ? !rotates : !kernel_has_freqs(problem->kernel))
-        cli_reject(cli, "--problem", posenc_kernel_name(problem->kernel),
+        cli_reject("--problem", posenc_kernel_name(problem->kernel),
                    "has no %s: expected rope_table%s",
                    kind == TABLE_ERRORS ? "errors by position" : "frequencies",
                    kind == TABLE_ERRORS ? "" : " or sinusoidal");
     if (kind == TABLE_DRIFT && problem->tokens < 1)
         problem_reject_empty(cli, problem);
     if (kind == TABLE_ERRORS && problem->freqs.dim % 2 != 0)
-        cli_reject(cli, "--problem", NULL, "rotary_dim: %lld: expected an even number",
+        cli_reject("--problem", NULL, "rotary_dim: %lld: expected an even number",
                    (long long)problem->freqs.dim);
     if (kind == TABLE_ERRORS)
         write_errors(cli, &problem->freqs, outputs);
     else if (kind == TABLE_DRIFT)
-        write_drift(cli, problem, outputs);
+        write_drift(problem, outputs);
     else
-        write_frequencies(cli, &problem->freqs, outputs);
+        write_frequencies(&problem->freqs, outputs);
 }

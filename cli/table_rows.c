@@ -82,11 +82,11 @@ static int64_t expand_list(const char *list, bool is_time, struct number_table *
     return n;
 }
 
-static void allocate_rows(const struct cli *cli, const char *option, int64_t n, bool are_times,
+static void allocate_rows(const char *option, int64_t n, bool are_times,
                           struct number_table *table)
 {
     if (n > MOST_ROWS)
-        cli_reject(cli, option, NULL, "too many rows: expected at most %d", MOST_ROWS);
+        cli_reject(option, NULL, "too many rows: expected at most %d", MOST_ROWS);
     table->rows = n;
     table->are_times = are_times;
     table->positions = cli_allocate((size_t)(n * table->n_axes), sizeof *table->positions);
@@ -105,18 +105,17 @@ static void set_listed_rows(const struct cli *cli, struct problem *problem,
     }
     char bad[PIECE_BYTES];
     if (problem->tokens > 0 || problem->first != 0)
-        cli_reject(cli, "--positions", NULL,
+        cli_reject("--positions", NULL,
                    "has no effect with tokens, positions or position_offset in the problem");
     table->n_axes = 1;
     const int64_t n = expand_list(cli->positions, is_time, table, bad);
     if (n < 0)
-        cli_reject(cli, "--positions", bad,
-                   "expected %s, and ranges %s with A <= B%s, separated by commas",
-                   is_time ? "numbers between -2^31 and 2^31"
-                           : "integers from -2147483647 to 2147483647",
-                   is_time ? "A..B or A..B:STEP" : "A..B",
-                   is_time ? " and a step above 0" : "");
-    allocate_rows(cli, "--positions", n, is_time, table);
+        cli_reject(
+            "--positions", bad, "expected %s, and ranges %s with A <= B%s, separated by commas",
+            is_time ? "numbers between -2^31 and 2^31"
+                    : "integers from -2147483647 to 2147483647",
+            is_time ? "A..B or A..B:STEP" : "A..B", is_time ? " and a step above 0" : "");
+    allocate_rows("--positions", n, is_time, table);
     expand_list(cli->positions, is_time, table, bad);
     problem->tokens = n;
 }
@@ -147,7 +146,7 @@ static struct grid read_grid(const struct cli *cli, bool column_first)
     if (next)
         is_valid = is_valid && parse_real(next, &grid.scale) && grid.scale > 0.0;
     if (!is_valid || remaining)
-        cli_reject(cli, "--grid", cli->grid,
+        cli_reject("--grid", cli->grid,
                    "expected WIDTH[,rows|columns][,SCALE]: a width from 1 to 2147483647, a "
                    "scale above 0");
     return grid;
@@ -178,18 +177,18 @@ static void set_grid_rows(const struct cli *cli, struct model_problem *input,
     const struct grid grid = read_grid(cli, input->column_first);
     int64_t n = problem->tokens > 0 ? problem->tokens : DEFAULT_TOKENS, of;
     if (problem->freqs.mrope_section[0] == 0)
-        cli_reject(cli, "--grid", NULL, "has no effect here: it needs mrope_section");
+        cli_reject("--grid", NULL, "has no effect here: it needs mrope_section");
     if (grid.scale > 0.0 && problem->first != 0)
-        cli_reject(cli, "--grid", cli->grid,
+        cli_reject("--grid", cli->grid,
                    "counts from 1: expected no position_offset in the problem");
     for (table->n_axes = 1; table->n_axes < 3; table->n_axes++)
         if (problem->freqs.mrope_section[table->n_axes] == 0)
             break;
-    allocate_rows(cli, "--grid", n, grid.scale > 0.0, table);
+    allocate_rows("--grid", n, grid.scale > 0.0, table);
     for (int64_t i = 0; i < n * table->n_axes; i++) {
         const int64_t at = coordinate(&grid, table->n_axes, (int)(i / n), i % n, n, &of);
         if (problem->first > position_max - at)
-            cli_reject(cli, "--grid", cli->grid, "expected positions up to %lld",
+            cli_reject("--grid", cli->grid, "expected positions up to %lld",
                        (long long)position_max);
         const float scaled = (float)(at + 1) / ((float)of + 1e-6f) * (float)grid.scale;
         table->positions[i] = grid.scale > 0.0 ? (double)scaled : (double)(problem->first + at);
@@ -203,11 +202,11 @@ void table_set_rows(const struct cli *cli, struct model_problem *input,
     struct problem *problem = &input->problem;
     const bool has_freqs = kernel_has_freqs(problem->kernel);
     if ((cli->positions || cli->grid) && !has_freqs)
-        cli_reject(cli, cli->positions ? "--positions" : "--grid", NULL,
+        cli_reject(cli->positions ? "--positions" : "--grid", NULL,
                    "has no effect here: %s is not computed from positions",
                    posenc_kernel_name(problem->kernel));
     if (cli->positions && cli->grid)
-        cli_reject(cli, "--positions", cli->positions, "expected without --grid");
+        cli_reject("--positions", cli->positions, "expected without --grid");
     if (cli->positions)
         set_listed_rows(cli, problem, table);
     else if (cli->grid)

@@ -70,16 +70,16 @@ static int write_prompts(struct session *session, const char *path)
 }
 
 /* Makes a folder, which must be new or empty, with the folders inside. */
-static void make_folders(const struct cli *cli, const char *path)
+static void make_folders(const char *path)
 {
     static const char *const inside[] = { "", "prompts", "expected", "answers" };
     char folder[PATH_BYTES];
     if (rmdir(path) != 0 && errno != ENOENT)
-        cli_reject(cli, "prompts", path, "expected a new or an empty folder");
+        cli_reject("prompts", path, "expected a new or an empty folder");
     for (size_t i = 0; i < sizeof inside / sizeof *inside; i++) {
         snprintf(folder, sizeof folder, "%.3000s/%s", path, inside[i]);
         if (mkdir(folder, 0777) != 0)
-            cli_reject(cli, "prompts", folder, "cannot be created: %s", strerror(errno));
+            cli_reject("prompts", folder, "cannot be created: %s", strerror(errno));
     }
 }
 
@@ -90,13 +90,13 @@ static int command_prompts(struct cli *cli, const char *path)
     session_load_models(&session);
     session_check_model_kernels(&session);
     data_vectors(cli, &session.vectors);
-    make_folders(cli, path);
+    make_folders(path);
     session_select_model_kernels(&session);
     const int n = write_prompts(&session, path);
     if (n < 0)
-        cli_reject(cli, "memory", NULL, "allocation failed");
+        cli_reject("memory", NULL, "allocation failed");
     if (program_files_error())
-        cli_reject(cli, "prompts", NULL, "%s", program_files_error());
+        cli_reject("prompts", NULL, "%s", program_files_error());
     session_check_patterns(&session);
     printf("%d prompts: %s\n", n, path);
     session_free(&session);
@@ -109,7 +109,7 @@ static int command_answers(struct cli *cli, const char *path)
     char folder[PATH_BYTES];
     snprintf(folder, sizeof folder, "%.3000s/answers", path);
     if (stat(folder, &status) != 0 || !S_ISDIR(status.st_mode))
-        cli_reject(cli, "answers", path,
+        cli_reject("answers", path,
                    "expected a folder of posenc vectors prompts, with answers in it");
     cli->answers = path;
     cli->n_operands = 0;
@@ -124,5 +124,5 @@ int command_vectors(struct cli *cli)
         return command_prompts(cli, path);
     if (path && strcmp(action, "answers") == 0)
         return command_answers(cli, path);
-    cli_reject(cli, "vectors", *action ? action : NULL, "expected prompts DIR or answers DIR");
+    cli_reject("vectors", *action ? action : NULL, "expected prompts DIR or answers DIR");
 }

@@ -39,19 +39,19 @@ static void check_arguments(const struct cli *cli)
     for (size_t i = 0; i < N_SUITES && !known; i++)
         known = strcmp(cli->suite, suites[i]) == 0;
     if (!known)
-        cli_reject_name(cli, "--suite", cli->suite, suites, N_SUITES);
+        cli_reject_name("--suite", cli->suite, suites, N_SUITES);
     if (cli->update_error_limits && !cli->error_limits)
-        cli_reject(cli, "--update-error-limits", NULL,
+        cli_reject("--update-error-limits", NULL,
                    "expected --error-limits FILE beside it: the file to write");
     /* Limits that are lowered to the errors of some cases would make others fail. */
     if (cli->update_error_limits &&
         (!cli->full || cli->kernel.n > 0 || cli->cases.n > 0 || cli->shard))
-        cli_reject(cli, "--update-error-limits", NULL,
+        cli_reject("--update-error-limits", NULL,
                    "expected --full beside it, and every kernel and case in one run");
     if (cli->error_limits &&
         access(cli->error_limits, cli->update_error_limits ? R_OK | W_OK : R_OK) != 0)
-        cli_reject(cli, "--error-limits", cli->error_limits,
-                   "%s: expected a file of error limits", strerror(errno));
+        cli_reject("--error-limits", cli->error_limits, "%s: expected a file of error limits",
+                   strerror(errno));
 }
 
 /* Reads --error-limits. Backends are selected before, since limits may be those of a family. */
@@ -60,7 +60,7 @@ static void read_error_limits(const struct session *session)
     char error[ERROR_LIMITS_MESSAGE];
     error_limits_add_backends(session->selected.backends, session->selected.n);
     if (session->cli->error_limits && !error_limits_read(session->cli->error_limits, error))
-        cli_reject(session->cli, "--error-limits", NULL, "%s", error);
+        cli_reject("--error-limits", NULL, "%s", error);
 }
 
 /* Returns the share of --time-limit, in seconds, for random problems of one kernel on one backend. */
@@ -230,7 +230,7 @@ static void lower_error_limits(const struct verify *verify)
     const int lowered = error_limits_lower(cli->error_limits, results, n, error);
     free(results);
     if (lowered < 0)
-        cli_reject(cli, "--error-limits", cli->error_limits, "%s", error);
+        cli_reject("--error-limits", cli->error_limits, "%s", error);
     text_print(stderr, "posenc verify: %d limits lowered in %s\n", lowered, cli->error_limits);
 }
 
@@ -304,7 +304,7 @@ static int verify_selected(struct verify *verify, struct cli *cli)
 {
     struct session *session = &verify->session;
     check_arguments(cli);
-    session_begin(session, cli, true, true);
+    session_begin(session, cli, true);
     read_error_limits(session);
     session_select_model_kernels(session);
     write_rerun_options(verify);

@@ -224,14 +224,13 @@ static void require_kernel_of(const struct cli *cli, const struct selection *sel
         select_require(cli, selected, kernel);
 }
 
-_Noreturn static void reject_case(const struct cli *cli, const struct vectors *vectors,
-                                  const char *id)
+_Noreturn static void reject_case(const struct vectors *vectors, const char *id)
 {
     const char *nearest = vectors->cases[0].id;
     for (size_t i = 1; i < vectors->n; i++)
         if (text_edit_distance(id, vectors->cases[i].id) < text_edit_distance(id, nearest))
             nearest = vectors->cases[i].id;
-    cli_reject(cli, "--case", id, "no case has this id; the nearest is %s (posenc list cases)",
+    cli_reject("--case", id, "no case has this id; the nearest is %s (posenc list cases)",
                nearest);
 }
 
@@ -241,8 +240,8 @@ static bool may_be_id(const char *id)
     return strpbrk(id, "*?[\\") == NULL && strlen(id) < sizeof((struct conf_result *)0)->id;
 }
 
-static int show_case(const struct cli *cli, const struct selection *selected,
-                     const struct vectors *vectors, const char *id)
+static int show_case(const struct selection *selected, const struct vectors *vectors,
+                     const char *id)
 {
     const struct conf_options options = { .full = true, .case_glob = id, .vectors = vectors };
     struct verdict_counts counts = { 0 };
@@ -259,7 +258,7 @@ static int show_case(const struct cli *cli, const struct selection *selected,
     if (may_be_id(id))
         counts = show_verdicts(selected, &options);
     if (c == end && counts.n == 0)
-        reject_case(cli, vectors, id);
+        reject_case(vectors, id);
     return counts.failed ? EXIT_CONFORMANCE : EXIT_OK;
 }
 
@@ -272,12 +271,12 @@ int verify_verbose(struct cli *cli)
         return show_problem(cli);
     if (cli->cases.n != 1)
         cli_reject(
-            cli, "--verbose", NULL,
+            "--verbose", NULL,
             "expected --case ID of one case (posenc list cases), or --problem LINE, beside it");
     select_all(cli, &selected, true);
     require_kernel_of(cli, &selected, cli->cases.item[0]);
     data_vectors(cli, &vectors);
-    const int status = show_case(cli, &selected, &vectors, cli->cases.item[0]);
+    const int status = show_case(&selected, &vectors, cli->cases.item[0]);
     vectors_free(&vectors);
     return status;
 }
