@@ -268,16 +268,11 @@ int command_list(struct cli *cli)
     const char *names[N_KINDS];
     if (cli->n_operands > 1)
         cli_reject("unexpected argument", cli->operands[1], "expected one kind of thing");
-    if (cli->n_operands == 0) {
-        print_default(cli);
-        return EXIT_OK;
-    }
-    for (size_t i = 0; i < N_KINDS; i++) {
+    for (size_t i = 0; i < N_KINDS; i++)
         names[i] = kinds[i].name;
-        if (strcmp(cli->operands[0], names[i]) == 0) {
-            print_kind(cli, &kinds[i]);
-            return EXIT_OK;
-        }
-    }
-    cli_reject_name("kind", cli->operands[0], names, N_KINDS);
+    if (cli->n_operands == 0)
+        print_default(cli);
+    else
+        print_kind(cli, &kinds[cli_find_name("kind", cli->operands[0], names, N_KINDS)]);
+    return EXIT_OK;
 }

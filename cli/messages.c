@@ -93,6 +93,14 @@ void cli_reject_name(const char *item, const char *value, const char *const *nam
     worker_exit(EXIT_USAGE);
 }
 
+size_t cli_find_name(const char *item, const char *value, const char *const *names, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(names[i], value) == 0)
+            return i;
+    cli_reject_name(item, value, names, n);
+}
+
 void cli_reject_status(const char *item, enum posenc_status status,
                        const struct posenc_error *error)
 {

@@ -13,7 +13,9 @@ _Noreturn void cli_reject(const char *item, const char *value, const char *expec
 /* Does the same for a name that is none of `names`: suggests similar ones, or all of a short list. */
 _Noreturn void cli_reject_name(const char *item, const char *value, const char *const *names,
                                size_t n);
-/* Does the same for an error of the library; `error` may be NULL. */
+/* Returns the index of a value in `names`, or rejects it. */
+size_t cli_find_name(const char *item, const char *value, const char *const *names, size_t n);
+/* Rejects an error of the library; `error` may be NULL. */
 _Noreturn void cli_reject_status(const char *item, enum posenc_status status,
                                  const struct posenc_error *error);
 /* Prints the message of cli_reject() and returns, for another exit code or none. */

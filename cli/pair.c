@@ -29,17 +29,6 @@ static bool has_part(const struct cli *cli, const char *name)
     return found;
 }
 
-static void check_parts(const struct cli *cli)
-{
-    for (size_t i = 0; i < cli->part.n; i++) {
-        size_t known = 0;
-        while (known < N_PARTS && strcmp(part_names[known], cli->part.item[i]) != 0)
-            known++;
-        if (known == N_PARTS)
-            cli_reject_name("--part", cli->part.item[i], part_names, N_PARTS);
-    }
-}
-
 /* ---- Builds ---- */
 
 static struct library *open_build(const char *path)
@@ -315,7 +304,8 @@ int command_pair(struct cli *cli)
     if (cli->n_operands != 2)
         cli_reject("operands", cli->n_operands > 2 ? cli->operands[2] : NULL,
                    "expected two builds of the library, or two plug-ins: BASE HEAD");
-    check_parts(cli);
+    for (size_t i = 0; i < cli->part.n; i++)
+        cli_find_name("--part", cli->part.item[i], part_names, N_PARTS);
     if (cli->parent != INT64_MIN && !worker_end_with_parent((pid_t)cli->parent))
         cli_reject("--parent", NULL, "that process did not start this one");
     if (timings_unavailable_reason())

@@ -208,31 +208,13 @@ void select_environment(const struct cli *cli)
     }
 }
 
-/* ---- Kernels ---- */
-
-static enum posenc_kernel find_kernel(const char *name)
-{
-    const enum posenc_kernel kernel = posenc_kernel_find(name);
-    const char *names[POSENC_KERNEL_COUNT];
-    if (kernel != POSENC_KERNEL_NONE)
-        return kernel;
-    for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
-        names[k] = posenc_kernel_name((enum posenc_kernel)k);
-    cli_reject_name("--kernel", name, names, POSENC_KERNEL_COUNT);
-}
-
 /* ---- Element types ---- */
 
 void select_dtypes(const struct cli *cli, struct selection *selection)
 {
-    for (size_t i = 0; i < cli->dtype.n; i++) {
-        int dtype = 0;
-        while (dtype < N_DTYPES && strcmp(cli->dtype.item[i], dtype_names[dtype]) != 0)
-            dtype++;
-        if (dtype == N_DTYPES)
-            cli_reject_name("--dtype", cli->dtype.item[i], dtype_names, N_DTYPES);
-        selection->dtypes[dtype] = selection->any_dtype = true;
-    }
+    for (size_t i = 0; i < cli->dtype.n; i++)
+        selection->dtypes[cli_find_name("--dtype", cli->dtype.item[i], dtype_names, N_DTYPES)] =
+            selection->any_dtype = true;
 }
 
 enum posenc_dtype case_dtype(const char *id)
@@ -273,8 +255,13 @@ struct bench_case case_with_dtype(const struct model_case *one, enum posenc_dtyp
 
 void select_kernels_and_dtypes(const struct cli *cli, struct selection *selection)
 {
+    const char *names[POSENC_KERNEL_COUNT];
+    for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
+        names[k] = posenc_kernel_name((enum posenc_kernel)k);
     for (size_t i = 0; i < cli->kernel.n; i++)
-        selection->kernels[find_kernel(cli->kernel.item[i])] = selection->names_kernels = true;
+        selection->kernels[cli_find_name("--kernel", cli->kernel.item[i], names,
+                                         POSENC_KERNEL_COUNT)] = selection->names_kernels =
+            true;
     select_dtypes(cli, selection);
 }
 

@@ -34,12 +34,9 @@ struct verify {
 
 static void check_arguments(const struct cli *cli)
 {
-    bool known = !cli->suite;
     cli_check_operands(cli);
-    for (size_t i = 0; i < N_SUITES && !known; i++)
-        known = strcmp(cli->suite, suites[i]) == 0;
-    if (!known)
-        cli_reject_name("--suite", cli->suite, suites, N_SUITES);
+    if (cli->suite)
+        cli_find_name("--suite", cli->suite, suites, N_SUITES);
     if (cli->update_error_limits && !cli->error_limits)
         cli_reject("--update-error-limits", NULL,
                    "expected --error-limits FILE beside it: the file to write");
