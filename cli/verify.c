@@ -74,30 +74,19 @@ static double random_share_s(const struct session *session)
     return session->cli->time_limit * at_once / (kernels * (double)session->selected.n);
 }
 
-/* Appends n characters to the options, as far as there is room. */
-static void append(struct verify *verify, const char *text, size_t n)
-{
-    const size_t at = strlen(verify->rerun);
-    snprintf(verify->rerun + at, sizeof verify->rerun - at, "%.*s", (int)n, text);
-}
-
-/* Appends an option with its value, which is quoted if a shell would split or change it. */
-static void append_option(struct verify *verify, const char *option, const char *value)
+/* Prints an option with its value, which is quoted if a shell would split or change it. */
+static void print_option(const char *option, const char *value, FILE *out)
 {
     static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
                                 "0123456789_./:,=+@%-";
-    const size_t quotes = value[strspn(value, plain)] == '\0' ? 0 : 1;
-    append(verify, option, strlen(option));
-    append(verify, "'", quotes);
-    for (const char *at = value; *at != '\0';) {
-        const size_t n = strcspn(at, "'");
-        append(verify, at, n);
-        at += n;
-        if (*at++ == '\0')
-            break;
-        append(verify, "'\\''", 4);
-    }
-    append(verify, "'", quotes);
+    const char *quote = value[strspn(value, plain)] == '\0' ? "" : "'";
+    fprintf(out, " %s %s", option, quote);
+    for (; *value != '\0'; value++)
+        if (*value == '\'')
+            fputs("'\\''", out);
+        else
+            fputc(*value, out);
+    fputs(quote, out);
 }
 
 /* Writes the options that a command needs to rerun a check, beside the id of the case. */
@@ -105,10 +94,13 @@ static void write_rerun_options(struct verify *verify)
 {
     const struct cli *cli = verify->session.cli;
     const struct option_values *lists[] = { &cli->plugin, &cli->exec, &cli->model };
-    static const char *const options[] = { " --plugin ", " --exec ", " --model " };
-    for (size_t l = 0; l < sizeof lists / sizeof *lists; l++)
+    static const char *const options[] = { "--plugin", "--exec", "--model" };
+    FILE *out = fmemopen(verify->rerun, sizeof verify->rerun - 1, "w");
+    for (size_t l = 0; out && l < sizeof lists / sizeof *lists; l++)
         for (size_t i = 0; i < lists[l]->n; i++)
-            append_option(verify, options[l], lists[l]->item[i]);
+            print_option(options[l], lists[l]->item[i], out);
+    if (out)
+        fclose(out);
 }
 
 /* ---- Records of checks ---- */
