@@ -9,6 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+char *problem_print_line(const struct problem *problem)
+{
+    char none[1];
+    const size_t room = notation_print(problem, NULL, none, sizeof none) + 1;
+    char *line = cli_allocate(1, room);
+    notation_print(problem, NULL, line, room);
+    return line;
+}
+
 /* ---- Models ---- */
 
 /* Has Python read a model file, which prints its own messages. */
@@ -56,20 +65,10 @@ const char *models_describe_dtype(const struct model *model, const struct select
 
 /* ---- Calls of all presets ---- */
 
-enum { LONGEST_LINE = 16384 };
-
-/* Returns the line of a call, to be freed. */
-static char *print_line(const struct problem *p)
-{
-    char *line = cli_allocate(1, LONGEST_LINE);
-    notation_print(p, NULL, line, LONGEST_LINE);
-    return line;
-}
-
 /* Adds a call unless an equal one is present. */
 static void add_call(struct presets *presets, char **lines, const struct problem *p)
 {
-    char *line = print_line(p);
+    char *line = problem_print_line(p);
     size_t i = 0;
     while (i < presets->n && strcmp(lines[i], line) != 0)
         i++;
@@ -209,13 +208,13 @@ static struct layers find_layers(const struct model *model, enum posenc_kernel k
 
 static bool rotate_alike(const struct model_case *a, const struct model_case *b)
 {
-    const struct problem problems[] = { keep_frequencies(&a->problem),
-                                        keep_frequencies(&b->problem) };
-    char texts[2][4096];
-    bool fit = true;
-    for (int i = 0; i < 2; i++)
-        fit &= notation_print(&problems[i], NULL, texts[i], sizeof texts[i]) < sizeof texts[i];
-    return fit && strcmp(texts[0], texts[1]) == 0;
+    const struct problem first = keep_frequencies(&a->problem),
+                         second = keep_frequencies(&b->problem);
+    char *one = problem_print_line(&first), *other = problem_print_line(&second);
+    const bool alike = strcmp(one, other) == 0;
+    free(one);
+    free(other);
+    return alike;
 }
 
 /* Prints a note if types of layers rotate differently and --layer-type is not set. */

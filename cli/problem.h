@@ -58,6 +58,8 @@ void problem_check_cost(const struct problem *problem, bool checked);
 /* Rejects a problem whose outputs have no element. */
 _Noreturn void problem_reject_empty(const struct cli *cli, const struct problem *problem);
 
+/* Returns a problem as a line for --problem, to be freed. */
+char *problem_print_line(const struct problem *problem);
 /* Writes the id of a case, kernel/dtype/numerics/NAME. */
 void problem_id(const struct problem *problem, const char *name, char *id, size_t size);
 

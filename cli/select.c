@@ -148,19 +148,14 @@ void select_named(const struct cli *cli, struct candidates *candidates)
         choose_named(candidates, cli->backend.item[i]);
 }
 
-/* Returns true if the command line adds a backend. */
-static bool names_plugins(const struct cli *cli)
-{
-    return cli->plugin.n > 0 || cli->exec.n > 0 || cli->answers;
-}
-
 /* Lists and chooses backends; without --backend, if `plugins_alone`, the plug-ins if there are any. */
 static struct candidates choose_candidates(const struct cli *cli, bool plugins_alone)
 {
+    const bool names_plugins = cli->plugin.n > 0 || cli->exec.n > 0 || cli->answers;
     struct candidates candidates = list_candidates(cli);
     select_named(cli, &candidates);
     for (size_t i = 0; i < candidates.n && cli->backend.n == 0; i++)
-        candidates.chosen[i] = candidates.is_plugin[i] || !plugins_alone || !names_plugins(cli);
+        candidates.chosen[i] = candidates.is_plugin[i] || !plugins_alone || !names_plugins;
     return candidates;
 }
 

@@ -129,13 +129,9 @@ static void show_backend(struct shown_calls *shown, const struct posenc_backend 
     oracle_release_answer(answer);
 }
 
-/* Prints a problem as a line for --problem, whatever the length of its lists. */
 static void show_line(const struct problem *problem)
 {
-    char none[1];
-    const size_t room = notation_print(problem, NULL, none, sizeof none) + 1;
-    char *line = cli_allocate(1, room);
-    notation_print(problem, NULL, line, room);
+    char *line = problem_print_line(problem);
     printf("Problem\n  %s\n\n", line);
     free(line);
 }
