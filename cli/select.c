@@ -207,9 +207,11 @@ void select_environment(const struct cli *cli)
 
 void select_dtypes(const struct cli *cli, struct selection *selection)
 {
-    for (size_t i = 0; i < cli->dtype.n; i++)
-        selection->dtypes[cli_find_name("--dtype", cli->dtype.item[i], dtype_names, N_DTYPES)] =
-            selection->any_dtype = true;
+    for (size_t i = 0; i < cli->dtype.n; i++) {
+        const size_t dtype =
+            cli_find_name("--dtype", cli->dtype.item[i], dtype_names, N_DTYPES);
+        selection->dtypes[dtype] = selection->any_dtype = true;
+    }
 }
 
 enum posenc_dtype case_dtype(const char *id)
@@ -253,10 +255,11 @@ void select_kernels_and_dtypes(const struct cli *cli, struct selection *selectio
     const char *names[POSENC_KERNEL_COUNT];
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
         names[k] = posenc_kernel_name((enum posenc_kernel)k);
-    for (size_t i = 0; i < cli->kernel.n; i++)
-        selection->kernels[cli_find_name("--kernel", cli->kernel.item[i], names,
-                                         POSENC_KERNEL_COUNT)] = selection->names_kernels =
-            true;
+    for (size_t i = 0; i < cli->kernel.n; i++) {
+        const size_t kernel =
+            cli_find_name("--kernel", cli->kernel.item[i], names, POSENC_KERNEL_COUNT);
+        selection->kernels[kernel] = selection->names_kernels = true;
+    }
     select_dtypes(cli, selection);
 }
 
