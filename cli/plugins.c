@@ -139,10 +139,12 @@ static void load_in_worker(struct plugin *plugin)
     const bool ran = workers_run(&job, 1, 1, &limits, is_not_interrupted, NULL);
     plugin->facts = *plugin->shared;
     munmap(plugin->shared, sizeof *plugin->shared);
-    if (!ran)
+    if (!ran) {
+        plugin->facts.is_usable = false;
         snprintf(plugin->facts.error, PLUGIN_ERROR, "cannot be loaded: interrupted");
-    else if (plugin->facts.is_plugin && !plugin->facts.is_usable && !plugin->load_error[0])
+    } else if (plugin->facts.is_plugin && !plugin->facts.is_usable && !plugin->load_error[0]) {
         snprintf(plugin->load_error, sizeof plugin->load_error, "%.319s", plugin->facts.error);
+    }
 }
 
 /* ---- Stubs ---- */
