@@ -150,9 +150,10 @@ void problem_read_option(const struct cli *cli, struct problem_line *line, struc
         call_create(&call, &line->problem, &tensor_allocator_default);
     if (status != POSENC_OK)
         cli_reject_status("--problem", status, &call.error);
-    if (call.outputs[0].rows < 1 || call.outputs[0].width < 1)
-        problem_reject_empty(cli, &line->problem);
+    const bool is_empty = call.outputs[0].rows < 1 || call.outputs[0].width < 1;
     call_destroy(&call);
+    if (is_empty)
+        problem_reject_empty(cli, &line->problem);
 }
 
 void problem_id(const struct problem *problem, const char *name, char *id, size_t size)

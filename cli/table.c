@@ -210,8 +210,10 @@ static void compute_values(const struct cli *cli, struct model_problem *input,
     enum posenc_status status = call_create(&call, problem, &tensor_allocator_default);
     if (status != POSENC_OK)
         cli_reject_status("--problem", status, &call.error);
-    if (call.outputs[0].rows < 1 || call.outputs[0].width < 1)
+    if (call.outputs[0].rows < 1 || call.outputs[0].width < 1) {
+        call_destroy(&call);
         problem_reject_empty(cli, problem);
+    }
     status = run_call(&call, backend, table);
     if (status != POSENC_OK)
         cli_reject_status("--problem", status, &call.error);
