@@ -1,10 +1,5 @@
-/*
- * Arguments and messages of the posenc program. The parser, every --help and the options in a record are generated from
- * one table of options (args.c).
- *
- * Error messages have one form, "posenc table: --grid: x: expected ...": the command, the option, its value, and the
- * accepted values. The exit code is then EXIT_USAGE.
- */
+/* Arguments of the posenc program. The parser, every --help and the options in a record are generated from one table of
+ * options (args.c). */
 #ifndef POSENC_CLI_ARGS_H
 #define POSENC_CLI_ARGS_H
 

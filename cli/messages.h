@@ -1,4 +1,7 @@
-/* Messages, notes and the progress line on standard error. */
+/*
+ * Messages, notes and the progress line on standard error. Error messages have one form, "posenc table: --grid: x:
+ * expected ...": the command, the option, its value, and the accepted values.
+ */
 #ifndef POSENC_CLI_MESSAGES_H
 #define POSENC_CLI_MESSAGES_H
 
@@ -6,7 +9,7 @@
 
 #include <posenc.h>
 
-/* Prints "posenc COMMAND: ITEM: VALUE: expected ..." and exits the program with EXIT_USAGE. `value` may be NULL. Outputs
+/* Prints such a message and exits the program with EXIT_USAGE. `value` may be NULL. Outputs
  * that are not complete have no name yet, so nothing is left behind. Not for workers that run checks or timings. */
 _Noreturn void cli_reject(const char *item, const char *value, const char *expected, ...)
     PRINTF_LIKE(3, 4);

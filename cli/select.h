@@ -32,9 +32,9 @@ struct bench_case case_with_dtype(const struct model_case *one, enum posenc_dtyp
 /* Returns the type in the id of a case, or f32. */
 enum posenc_dtype case_dtype(const char *id);
 
-/* Resolve options, and reject unknown names. select_all() resolves --plugin, --backend,
- * --kernel and --dtype. Without --backend it selects all backends, also those that cannot run here, which results list
- * as skipped; if `plugins_alone`, it selects the plug-ins alone if there are any. */
+/* Resolve options, and reject unknown names. select_all() resolves --plugin, --backend, --kernel and --dtype. Without
+ * --backend it selects all backends, also those that cannot run here, which results list as skipped; if `plugins_alone`,
+ * it selects the plug-ins alone if there are any. */
 void select_all(const struct cli *cli, struct selection *selection, bool plugins_alone);
 void select_kernels_and_dtypes(const struct cli *cli, struct selection *selection);
 void select_dtypes(const struct cli *cli, struct selection *selection);
