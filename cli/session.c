@@ -279,6 +279,7 @@ void session_open(struct session *session, bool with_vectors)
 
 void session_free(struct session *session)
 {
+    outputs_discard(&session->outputs);
     arena_free(&session->arena);
     char error[RECORDS_ERROR];
     session->records.stream = NULL; /* owned by an output */

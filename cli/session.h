@@ -70,7 +70,7 @@ void session_append(struct session *session, json_t *record, uint64_t place);
 void session_end(struct session *session, bool complete);
 /* After a signal: ends the session as incomplete and exits the program. */
 void session_exit_if_interrupted(struct session *session);
-/* Frees a session without records, or whose records were written. */
+/* Frees a session, and discards outputs that are not complete. */
 void session_free(struct session *session);
 
 /* Run posenc verify -v, bench --instructions and bench --probe. Return the exit code. The probe measures this machine and
