@@ -426,9 +426,17 @@ const char *timings_unavailable_reason(void)
     return "this program was built without Google Benchmark (libbenchmark-dev)";
 }
 
-static int bench_all(struct cli *cli) { return timings_report_unavailable(); }
+static int bench_all(struct cli *cli)
+{
+    (void)cli;
+    return timings_report_unavailable();
+}
 
-int command_pair(struct cli *cli) { return timings_report_unavailable(); }
+int command_pair(struct cli *cli)
+{
+    (void)cli;
+    return timings_report_unavailable();
+}
 
 #endif
 
