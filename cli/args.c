@@ -8,6 +8,7 @@
 #include "base/records.h"
 #include "base/text/text.h"
 #include "data.h"
+#include "outputs.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -191,40 +192,26 @@ json_t *cli_options(const struct cli *cli)
 
 /* ---- Rejections ---- */
 
-/* Rejects the first option that is present and lacks the bit. */
-static int check_options_with(const struct cli *cli, unsigned bit, const char *other)
+void cli_check_options_with(const struct cli *cli, unsigned bit, const char *other)
 {
     for (size_t i = 0; i < N_SPECS; i++) {
         char flag[64];
         snprintf(flag, sizeof flag, "--%s", specs[i].name);
         if (is_given(cli, &specs[i]) && (specs[i].commands & cli->bit) &&
             !(specs[i].commands & bit))
-            return cli_reject(cli, flag, NULL, "has no effect with %s", other);
+            cli_reject(flag, NULL, "has no effect with %s", other);
     }
-    return EXIT_OK;
 }
 
-int cli_check_options_with_problem(const struct cli *cli)
+_Noreturn static void reject_number(const struct option_spec *spec, const char *flag,
+                                    const char *text)
 {
-    return check_options_with(cli, WITH_PROBLEM, "--problem");
+    if (spec->kind == INTEGER)
+        cli_reject(flag, text, "expected an integer from %.0f to %.0f", spec->min, spec->max);
+    cli_reject(flag, text, "expected a number above %g, at most %g", spec->min, spec->max);
 }
 
-int cli_check_options_with_verbose(const struct cli *cli)
-{
-    return check_options_with(cli, WITH_VERBOSE, "--verbose");
-}
-
-static int reject_number(const struct cli *cli, const struct option_spec *spec,
-                         const char *flag, const char *text)
-{
-    return spec->kind == INTEGER
-               ? cli_reject(cli, flag, text, "expected an integer from %.0f to %.0f", spec->min,
-                            spec->max)
-               : cli_reject(cli, flag, text, "expected a number above %g, at most %g",
-                            spec->min, spec->max);
-}
-
-static int reject_option(const struct cli *cli, const char *given)
+_Noreturn static void reject_option(const struct cli *cli, const char *given)
 {
     const char *names[N_SPECS];
     size_t n = 0;
@@ -233,7 +220,7 @@ static int reject_option(const struct cli *cli, const char *given)
             names[n++] = specs[i].name;
     char name[96];
     snprintf(name, sizeof name, "%.*s", (int)strcspn(given, "="), given);
-    return cli_reject_name(cli, "unknown option", name + strspn(name, "-"), names, n);
+    cli_reject_name("unknown option", name + strspn(name, "-"), names, n);
 }
 
 /* ---- Values ---- */
@@ -265,26 +252,31 @@ bool parse_real(const char *text, double *value)
 }
 
 /* Adds a copy of a text to a list, split at commas if `split`. */
-static int add_items(struct cli *cli, struct option_values *list, const char *flag,
-                     const char *text, bool split)
+static void add_items(struct cli *cli, struct option_values *list, const char *flag,
+                      const char *text, bool split)
 {
     char *copy = cli->n_copies < LIST_MAX ? strdup(text) : NULL;
     if (!copy)
-        return cli_reject(cli, flag, text, "expected at most %d lists", LIST_MAX);
+        cli_reject(flag, text, "expected at most %d lists", LIST_MAX);
     cli->copies[cli->n_copies++] = copy;
     while (copy) {
         char *comma = split ? strchr(copy, ',') : NULL;
         if (comma)
             *comma = '\0';
         if (*copy == '\0' || list->n == LIST_MAX)
-            return cli_reject(cli, flag, text,
-                              split ? "expected names separated by commas, at most %d"
-                                    : "expected a value that is not empty, at most %d times",
-                              LIST_MAX);
+            cli_reject(flag, text,
+                       split ? "expected names separated by commas, at most %d"
+                             : "expected a value that is not empty, at most %d times",
+                       LIST_MAX);
         list->item[list->n++] = copy;
         copy = comma ? comma + 1 : NULL;
     }
-    return EXIT_OK;
+}
+
+void cli_check_operands(const struct cli *cli)
+{
+    if (cli->n_operands > 0)
+        cli_reject("unexpected argument", cli->operands[0], "expected options only");
 }
 
 void cli_free(struct cli *cli)
@@ -294,41 +286,37 @@ void cli_free(struct cli *cli)
 }
 
 /* Adds a path to the models. "./" is prepended to a bare name, since a slash distinguishes paths from presets. */
-static int add_config(struct cli *cli, const char *text)
+static void add_config(struct cli *cli, const char *text)
 {
     char path[DATA_PATH];
     const int length = snprintf(path, sizeof path, "%s%s", strchr(text, '/') ? "" : "./", text);
-    return length < (int)sizeof path
-               ? add_items(cli, &cli->model, "--config", path, false)
-               : cli_reject(cli, "--config", NULL,
-                            "a path of %zu characters: expected at most %zu", strlen(text),
-                            sizeof path - 3);
+    if (length >= (int)sizeof path)
+        cli_reject("--config", NULL, "a path of %zu characters: expected at most %zu",
+                   strlen(text), sizeof path - 3);
+    add_items(cli, &cli->model, "--config", path, false);
 }
 
 /* Adds -o PATH as --out FORMAT:PATH, with the first format of that suffix. The suffix .json is ambiguous: several
  * formats use it. */
-static int add_path(struct cli *cli, const struct command *command, const char *path)
+static void add_path(struct cli *cli, const char *path)
 {
     const char *name = strrchr(path, '/'), *suffix = strrchr(name ? name : path, '.');
-    const struct output_format *format = suffix ? command->formats : NULL;
+    const struct output_format *format = suffix ? format_next(cli, NULL) : NULL;
     char request[DATA_PATH];
-    while (format && format->name &&
-           (!(format->commands & command->writes) ||
-            strcmp(format->extension, suffix + 1) != 0 ||
-            strcmp(format->extension, "json") == 0))
-        format++;
-    if (!format || !format->name)
-        return cli_reject(cli, "-o", path,
-                          "no format follows from this name: expected another suffix, or "
-                          "--out FORMAT:PATH");
+    while (format && (strcmp(format->extension, suffix + 1) != 0 ||
+                      strcmp(format->extension, "json") == 0))
+        format = format_next(cli, format);
+    if (!format)
+        cli_reject("-o", path,
+                   "no format follows from this name: expected another suffix, or "
+                   "--out FORMAT:PATH");
     const int length = snprintf(request, sizeof request, "%s:%s", format->name, path);
     if (length < 0 || (size_t)length >= sizeof request)
-        return cli_reject(cli, "-o", path, "expected a shorter path");
-    return add_items(cli, &cli->out, "-o", request, false);
+        cli_reject("-o", path, "expected a shorter path");
+    add_items(cli, &cli->out, "-o", request, false);
 }
 
-static int store_value(struct cli *cli, const struct command *command,
-                       const struct option_spec *spec, const char *text)
+static void store_value(struct cli *cli, const struct option_spec *spec, const char *text)
 {
     void *member = (char *)cli + spec->offset;
     char flag[64];
@@ -338,23 +326,22 @@ static int store_value(struct cli *cli, const struct command *command,
         *(bool *)member = true;
     } else if (spec->kind == INTEGER) {
         if (!parse_integer(text, (int64_t)spec->min, (int64_t)spec->max, member))
-            return reject_number(cli, spec, flag, text);
+            reject_number(spec, flag, text);
     } else if (spec->kind == REAL) {
         if (!parse_real(text, &number) || number <= spec->min || number > spec->max)
-            return reject_number(cli, spec, flag, text);
+            reject_number(spec, flag, text);
         *(double *)member = number;
     } else if (spec->kind == TEXT) {
         if (*text == '\0')
-            return cli_reject(cli, flag, text, "expected %s: %s", spec->argument, spec->help);
+            cli_reject(flag, text, "expected %s: %s", spec->argument, spec->help);
         *(const char **)member = text;
     } else if (spec->letter == 'o') {
-        return add_path(cli, command, text);
+        add_path(cli, text);
     } else if (strcmp(spec->name, "config") == 0) {
-        return add_config(cli, text);
+        add_config(cli, text);
     } else {
-        return add_items(cli, member, flag, text, spec->kind == WORDS);
+        add_items(cli, member, flag, text, spec->kind == WORDS);
     }
-    return EXIT_OK;
 }
 
 /* ---- The parser ---- */
@@ -402,7 +389,7 @@ static const struct option_spec *find_spec(int found)
                : NULL;
 }
 
-int cli_parse(struct cli *cli, const struct command *command, int argc, char **argv)
+void cli_parse(struct cli *cli, const struct command *command, int argc, char **argv)
 {
     struct option options[N_SPECS + 1];
     char letters[2 * N_SPECS];
@@ -414,26 +401,40 @@ int cli_parse(struct cli *cli, const struct command *command, int argc, char **a
         const struct option_spec *spec = find_spec(c == '?' || c == ':' ? optopt : c);
         const char *value = strchr(argv[optind - 1], '=');
         if ((c == '?' || c == ':') && spec && spec->kind == FLAG && value) /* libcs differ */
-            return cli_reject(cli, argv[optind - 1], NULL,
-                              "expected the option alone: it takes no value");
+            cli_reject(argv[optind - 1], NULL, "expected the option alone: it takes no value");
         if (c == ':')
-            return cli_reject(cli, argv[optind - 1], NULL, "expected a value after it");
+            cli_reject(argv[optind - 1], NULL, "expected a value after it");
         if (c == '?')
-            return reject_option(cli, argv[optind - 1]);
-        if (store_value(cli, command, spec, optarg) != EXIT_OK)
-            return EXIT_USAGE;
+            reject_option(cli, argv[optind - 1]);
+        store_value(cli, spec, optarg);
     }
     cli_set_quiet(cli->quiet);
-    if (cli->json && add_items(cli, &cli->out, "--json", "jsonl", false) != EXIT_OK)
-        return EXIT_USAGE;
+    if (cli->json)
+        add_items(cli, &cli->out, "--json", "jsonl", false);
     cli->n_operands = argc - optind;
     cli->operands = argv + optind;
-    return EXIT_OK;
 }
 
 /* ---- Help ---- */
 
 enum { HELP_COLUMN = 28, HELP_WIDTH = 80 };
+
+void print_wrapped(const char *text, int column, int to)
+{
+    int at = column;
+    for (bool first = true; *text != '\0'; first = false) {
+        int length = (int)strcspn(text, " ");
+        if (!first && at + 1 + length > to) {
+            printf("\n%*s", column, "");
+            at = column;
+        } else if (!first) {
+            at += printf(" ");
+        }
+        at += printf("%.*s", length, text);
+        text += length + (text[length] == ' ');
+    }
+    putchar('\n');
+}
 
 static void print_row(const char *left, const char *help)
 {
@@ -445,7 +446,8 @@ static void print_row(const char *left, const char *help)
 
 void cli_print_help(const struct command *command)
 {
-    const struct output_format *format = command->formats;
+    const struct cli cli = { .bit = command->bit };
+    const struct output_format *format = format_next(&cli, NULL);
     printf("usage: posenc %s%s%s [OPTIONS]\n\n%s.\n\n%s", command->name,
            *command->operands ? " " : "", command->operands, command->summary,
            command->details);
@@ -460,7 +462,6 @@ void cli_print_help(const struct command *command)
     }
     if (format)
         puts("\nFormats of --out");
-    for (; format && format->name; format++)
-        if (format->commands & command->writes)
-            print_row(format->name, format->purpose);
+    for (; format; format = format_next(&cli, format))
+        print_row(format->name, format->purpose);
 }

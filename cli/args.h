@@ -1,16 +1,11 @@
-/*
- * Arguments and messages of the posenc program. The parser, every --help and the options in a record are generated from
- * one table of options (args.c).
- *
- * Error messages have one form, "posenc table: --grid: x: expected ...": the command, the option, its value, and the
- * accepted values. The exit code is then EXIT_USAGE.
- */
+/* Arguments of the posenc program. The parser, every --help and the options in a record are generated from one table of
+ * options (args.c). */
 #ifndef POSENC_CLI_ARGS_H
 #define POSENC_CLI_ARGS_H
 
-#include "base/text/text.h"
-#include "formats.h"
+#include "messages.h"
 
+#include <jansson.h>
 #include <posenc/backend.h>
 #include <posenc/experimental.h>
 #include <signal.h>
@@ -65,9 +60,7 @@ struct command {
     int (*run)(struct cli *cli);
     const char *operands; /* operands in the usage line */
     const char *summary;
-    const char *details;                 /* text of --help; ends with a newline */
-    const struct output_format *formats; /* formats of --out, or NULL */
-    unsigned writes;                     /* BY_VERIFY, ...: selects among `formats` */
+    const char *details; /* text of --help; ends with a newline */
 };
 
 /* Commands that accept an option, as bits. */
@@ -84,34 +77,17 @@ enum {
     UNRECORDED = 256,   /* the option changes no result, so records omit it */
 };
 
-/* Parses the arguments after the command's name. Returns EXIT_OK, or EXIT_USAGE after a message. */
-int cli_parse(struct cli *cli, const struct command *command, int argc, char **argv);
+/* Parses the arguments after the command's name. */
+void cli_parse(struct cli *cli, const struct command *command, int argc, char **argv);
 void cli_free(struct cli *cli);
+/* Rejects an operand of a command that takes none. */
+void cli_check_operands(const struct cli *cli);
 void cli_print_help(const struct command *command);
+/* Prints a text wrapped before column `to`. The cursor is at `column`, which is the indent of all further lines. */
+void print_wrapped(const char *text, int column, int to);
 
-/* ---- Messages on standard error (messages.c) ---- */
-
-/* Prints "posenc COMMAND: ITEM: VALUE: expected ..." and returns EXIT_USAGE. `value` may be NULL. */
-int cli_reject(const struct cli *cli, const char *item, const char *value, const char *expected,
-               ...) PRINTF_LIKE(4, 5);
-/* Does the same for a name that is none of `names`: suggests similar ones, or all of a short list. */
-int cli_reject_name(const struct cli *cli, const char *item, const char *value,
-                    const char *const *names, size_t n);
-/* Does the same for an error of the library; `error` may be NULL. */
-int cli_reject_status(const struct cli *cli, const char *item, enum posenc_status status,
-                      const struct posenc_error *error);
-int cli_reject_memory(const struct cli *cli);
-/* Rejects an operand of a command that takes none. Returns EXIT_OK without operands. */
-int cli_reject_operands(const struct cli *cli);
-
-/* Prints a note, unless --quiet is set. */
-void cli_print_note(const char *format, ...) PRINTF_LIKE(1, 2);
-void cli_set_quiet(bool quiet);
-bool cli_is_quiet(void);
-
-/* Reject options that have no effect together with --problem or --verbose. Return EXIT_OK or EXIT_USAGE. */
-int cli_check_options_with_problem(const struct cli *cli);
-int cli_check_options_with_verbose(const struct cli *cli);
+/* Rejects the first option that has no effect together with another: WITH_PROBLEM or WITH_VERBOSE, and its name. */
+void cli_check_options_with(const struct cli *cli, unsigned bit, const char *other);
 
 /* Returns the options that influence results: {"kernel": ["alibi"], "seed": 7}. */
 json_t *cli_options(const struct cli *cli);

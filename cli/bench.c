@@ -1,22 +1,24 @@
 /*
  * posenc bench: times the selected backends on the selected cases and writes a record for each pair. Also starts posenc
  * bench --probe, --instructions and --tune.
+ *
+ * The timings run in a worker, which loads the plug-ins; the steps of its job are the cases. If a backend crashes or
+ * hangs, another worker repeats the case without it, and does not time its kernel again.
  */
 #define _POSIX_C_SOURCE 200809L
+#include "base/clock.h"
 #include "base/machine/env.h"
 #include "base/text/text.h"
 #include "bench/machine.h"
 #include "emit.h"
-#include "instructions.h"
 #include "plugins.h"
-#include "probe.h"
-#include "timings.h"
-#include "tuning_file.h"
 #include "session.h"
+#include "worker.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #ifdef POSENC_HAVE_BENCH
 
@@ -24,19 +26,15 @@ const char *timings_unavailable_reason(void) { return machine_emulator(); }
 
 /* ---- Cases ---- */
 
-size_t session_problem_case(const struct session *session, struct bench_case **cases)
+static size_t list_problem(const struct session *session, struct bench_case **cases)
 {
-    *cases = calloc(1, sizeof **cases);
-    if (!*cases)
-        return 0;
-    struct bench_case *one = *cases;
+    struct bench_case *one = *cases = cli_allocate(1, sizeof *one);
     one->problem = session->line.problem;
-    one->level = bench_level(problem_working_set(&one->problem));
     problem_id(&one->problem, "problem", one->id, sizeof one->id);
     return 1;
 }
 
-size_t session_footprint_cases(const struct session *session, struct bench_case **cases)
+static size_t list_footprints(const struct session *session, struct bench_case **cases)
 {
     bool dtypes[N_DTYPES];
     for (int dtype = 0; dtype < N_DTYPES; dtype++)
@@ -45,27 +43,47 @@ size_t session_footprint_cases(const struct session *session, struct bench_case 
     return bench_footprint_cases(session->selected.kernels, dtypes, session->cli->full, cases);
 }
 
-/* State of posenc bench. */
+size_t session_list_cases(const struct session *session, struct bench_case **cases)
+{
+    const struct selection *selected = &session->selected;
+    const size_t n = session->cli->tune
+                         ? bench_tuning_cases(selected->kernels, selected->dtypes, cases)
+                     : session->cli->problem ? list_problem(session, cases)
+                     : session->n_models > 0 ? session_model_cases(session, cases)
+                                             : list_footprints(session, cases);
+    for (size_t i = 0; i < n; i++)
+        if (!(*cases)[i].level)
+            (*cases)[i].level = bench_level(problem_working_set(&(*cases)[i].problem));
+    return n;
+}
+
+/* ---- The run ---- */
+
+enum { REASON = 288, BENCH_ERROR = 256 };
+/* Limit of the time between two calls of backends, in which inputs are filled and outputs are checked. */
+static const double BETWEEN_S = 600.0;
+
+/* Numbers of worker_set_number(): 1 plus the index of the current backend, and of the last plug-in; 0: none. */
+enum { AT_BACKEND, AT_PLUGIN };
+
 struct bench {
     struct session session;
     struct bench_case *cases; /* timed in this process */
     size_t *positions;        /* index of each case among the cases of all shards */
-    size_t n_cases, n_backends, n_results;
+    size_t n_cases, n_backends;
     const struct posenc_backend *backends[BACKENDS_MAX];
+    struct bench_options options;
+    struct worker_job job;
+    double deadline_s;
     struct progress progress;
+    size_t n_results;
     bool timed; /* at least one result */
     enum bench_outcome worst;
+    bool failed;
+    char error[BENCH_ERROR];
+    char excluded[BACKENDS_MAX][POSENC_KERNEL_COUNT]
+                 [REASON]; /* why a kernel is not timed, or "" */
 };
-
-static size_t list_cases(const struct session *session, struct bench_case **cases)
-{
-    if (session->cli->tune)
-        return bench_tuning_cases(session->selected.kernels, session->selected.dtypes, cases);
-    if (session->cli->problem)
-        return session_problem_case(session, cases);
-    return session->n_models > 0 ? session_model_cases(session, cases)
-                                 : session_footprint_cases(session, cases);
-}
 
 /* Keeps the cases that --case and --shard select. */
 static void choose_cases(struct bench *bench, size_t n)
@@ -80,8 +98,6 @@ static void choose_cases(struct bench *bench, size_t n)
         session->in_other_shard |= !here;
         if (!here)
             continue;
-        if (!one->level)
-            one->level = bench_level(problem_working_set(&one->problem));
         bench->positions[bench->n_cases++] = i;
     }
 }
@@ -96,20 +112,170 @@ static void choose_backends(struct bench *bench)
             bench->backends[bench->n_backends++] = selected->backends[i];
 }
 
-/* ---- Timings ---- */
+/* Returns the index of a backend that is timed, or n_backends. */
+static size_t index_of(const struct bench *bench, const struct posenc_backend *backend)
+{
+    size_t i = 0;
+    while (i < bench->n_backends && bench->backends[i] != backend)
+        i++;
+    return i;
+}
 
-static void receive_timing(void *user, size_t at_case, size_t backend,
-                           enum bench_outcome outcome, json_t *record)
+/* ---- In the worker ---- */
+
+static void send_result(void *user, const struct bench_result *result)
+{
+    const struct bench *bench = user;
+    worker_send(json_pack("{s:I,s:I,s:i,s:o}", "case",
+                          (json_int_t)(result->bench_case - bench->cases), "backend",
+                          (json_int_t)index_of(bench, result->backend), "outcome",
+                          (int)result->outcome, "record", emit_bench(result)));
+}
+
+static void note_call(void *user, const struct bench_case *bench_case,
+                      const struct posenc_backend *backend)
+{
+    const struct bench *bench = user;
+    const size_t i = index_of(bench, backend);
+    const bool known = i < bench->n_backends;
+    worker_set_step((size_t)(bench_case - bench->cases));
+    worker_set_number(AT_BACKEND, known ? i + 1 : 0);
+    if (known && plugins_is_stub(backend))
+        worker_set_number(AT_PLUGIN, i + 1);
+    worker_set_activity(known, "in %s", bench_case->id);
+}
+
+static const char *exclusion_reason(void *user, const struct bench_case *bench_case,
+                                    const struct posenc_backend *backend)
+{
+    const struct bench *bench = user;
+    const char *reason = bench->excluded[index_of(bench, backend)][bench_case->problem.kernel];
+    return *reason != '\0' ? reason : NULL;
+}
+
+/* Loads the plug-ins that are timed in a case from `first` on. */
+static void load_plugins(struct bench *bench, size_t first)
+{
+    for (size_t i = 0; i < bench->n_backends; i++) {
+        bool wanted = false;
+        for (size_t c = first; c < bench->n_cases; c++)
+            wanted |=
+                posenc_backend_provides(bench->backends[i], bench->cases[c].problem.kernel) &&
+                !exclusion_reason(bench, &bench->cases[c], bench->backends[i]);
+        worker_set_number(AT_BACKEND, i + 1);
+        if (wanted)
+            plugins_load(bench->backends[i]);
+    }
+}
+
+static size_t time_in_worker(void *user, size_t first)
+{
+    struct bench *bench = user;
+    char error[BENCH_ERROR] = "";
+    load_plugins(bench, first);
+    bench->options.time_limit_s = fmax(bench->deadline_s - clock_now(), 0.1);
+    bench->options.on_call = note_call;
+    bench->options.find_exclusion = exclusion_reason;
+    if (bench_run(bench->cases + first, bench->n_cases - first, bench->backends,
+                  bench->n_backends, &bench->options, send_result, bench, error) != 0)
+        worker_send(json_pack("{s:s}", "error", error));
+    return bench->n_cases;
+}
+
+/* ---- In the parent ---- */
+
+static void fail(struct bench *bench, const char *error)
+{
+    bench->failed = true;
+    snprintf(bench->error, sizeof bench->error, "%s", error);
+}
+
+/* Receives a result. Results of a repeated case that arrived before are ignored. */
+static void receive_result(void *user, json_t *message)
 {
     struct bench *bench = user;
     const struct selection *selected = &bench->session.selected;
+    const char *error = json_string_value(json_object_get(message, "error"));
+    json_int_t at_case, backend;
+    json_t *record;
+    int outcome;
+    if (error)
+        fail(bench, error);
+    if (json_unpack(message, "{s:I,s:I,s:i,s:o}", "case", &at_case, "backend", &backend,
+                    "outcome", &outcome, "record", &record) != 0 ||
+        at_case < 0 || backend < 0 || (size_t)at_case >= bench->n_cases ||
+        (size_t)at_case * bench->n_backends + (size_t)backend != bench->n_results)
+        return;
     size_t at = 0;
     while (selected->backends[at] != bench->backends[backend])
         at++;
     bench->timed = bench->timed || outcome == BENCH_TIMED;
-    bench->worst = outcome > bench->worst ? outcome : bench->worst;
-    session_append(&bench->session, record, bench->positions[at_case] * BACKENDS_MAX + at);
+    bench->worst = outcome > (int)bench->worst ? (enum bench_outcome)outcome : bench->worst;
+    session_append(&bench->session, json_incref(record),
+                   bench->positions[at_case] * BACKENDS_MAX + at);
     bench->progress.done = (double)(++bench->n_results) / (double)bench->n_backends;
+}
+
+/* Excludes a kernel of a backend; POSENC_KERNEL_NONE: all. */
+static void exclude(struct bench *bench, size_t backend, enum posenc_kernel kernel,
+                    const char *how, const char *reason)
+{
+    for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
+        char *text = bench->excluded[backend][k];
+        if (*text == '\0' && (kernel == POSENC_KERNEL_NONE || k == (int)kernel))
+            snprintf(text, REASON, "wrong: %s%.270s", how, reason);
+    }
+}
+
+/* Excludes the current backend from timings of its kernel. If it is no plug-in and one ran before, excludes that
+ * plug-in instead, as it may have damaged the process. Returns false if there is no such backend, or if it is excluded
+ * already. */
+static bool exclude_crashed(struct bench *bench, const struct worker_end *end)
+{
+    const size_t last = end->status->numbers[AT_PLUGIN];
+    const enum posenc_kernel kernel = bench->cases[bench->job.step].problem.kernel;
+    size_t crashed = end->status->numbers[AT_BACKEND];
+    if (crashed == 0 || crashed > bench->n_backends ||
+        (last > 0 && !plugins_is_stub(bench->backends[crashed - 1])))
+        crashed = last;
+    if (crashed == 0 || crashed > bench->n_backends ||
+        *bench->excluded[crashed - 1][kernel] != '\0')
+        return false;
+    char reason[REASON];
+    snprintf(reason, sizeof reason, "%.130s %.130s", end->cause, end->status->activity);
+    const bool loading = strcmp(end->status->activity, PLUGINS_LOADING) == 0;
+    exclude(bench, crashed - 1, loading ? POSENC_KERNEL_NONE : kernel, "crashed: ", reason);
+    return true;
+}
+
+static size_t handle_early_end(void *user, const struct worker_end *end)
+{
+    struct bench *bench = user;
+    const bool ended = end->status->finished || bench->failed,
+               excluded_one = exclude_crashed(bench, end);
+    char reason[BENCH_ERROR];
+    bench->worst = BENCH_WRONG;
+    progress_clear();
+    text_print(stderr, "posenc: the timing process ended %s: %s\n", end->status->activity,
+               end->cause);
+    if (ended || excluded_one)
+        return ended ? bench->n_cases : bench->n_results / bench->n_backends;
+    snprintf(reason, sizeof reason, "the timing process: %s", end->cause);
+    fail(bench, reason);
+    return bench->n_cases;
+}
+
+/* Excludes plug-ins that could not be loaded or whose lanes() is wrong. */
+static void exclude_unloadable(struct bench *bench)
+{
+    for (size_t i = 0; i < bench->n_backends; i++) {
+        const char *load_error = plugins_load_error(bench->backends[i]),
+                   *lanes_error = plugins_lanes_error(bench->backends[i]);
+        if (load_error)
+            exclude(bench, i, POSENC_KERNEL_NONE, "crashed: ", load_error);
+        else if (lanes_error)
+            exclude(bench, i, POSENC_KERNEL_NONE, "", lanes_error);
+    }
 }
 
 static bool keep_going(void *user)
@@ -121,47 +287,51 @@ static bool keep_going(void *user)
     return outputs_interrupted() == 0;
 }
 
-static int time_cases(struct bench *bench)
+static void warn_if_busy(const struct session *session)
 {
-    struct session *session = &bench->session;
-    const struct cli *cli = session->cli;
-    const struct bench_options options = {
-        .full = cli->full,
-        .tuning = cli->tune,
-        .threads = cli->threads != INT64_MIN ? (int)cli->threads : 1,
-        .time_limit_s = isnan(cli->time_limit) ? 0.0 : cli->time_limit,
-        .seed = cli->seed != INT64_MIN ? (uint64_t)cli->seed : 0
-    };
-    const struct timings timings = { .cases = bench->cases,
-                                     .n_cases = bench->n_cases,
-                                     .backends = bench->backends,
-                                     .n_backends = bench->n_backends,
-                                     .options = &options,
-                                     .limit_s = cli->limit,
-                                     .on_record = receive_timing,
-                                     .keep_going = keep_going,
-                                     .user = bench };
-    char error[TIMINGS_ERROR], words[96];
-    bool crashed;
+    char words[96];
     if (env_is_busy(json_array_get(session->records.list, 1), words, sizeof words))
         text_print(
             stderr,
             "The machine is busy: %s.  End other work, or the timings will tell little.\n",
             words);
-    session->at_timing_start = noise_read();
+}
+
+static void time_cases(struct bench *bench)
+{
+    struct session *session = &bench->session;
+    const struct cli *cli = session->cli;
+    struct worker_limits limits = worker_limits_of(cli->limit, BETWEEN_S);
+    if (bench->n_backends == 0)
+        cli_reject("bench", NULL, "no backend");
+    bench->options =
+        (struct bench_options){ .full = cli->full,
+                                .tuning = cli->tune,
+                                .threads = cli->threads != INT64_MIN ? (int)cli->threads : 1,
+                                .time_limit_s = isnan(cli->time_limit) ? 0.0 : cli->time_limit,
+                                .seed = cli->seed != INT64_MIN ? (uint64_t)cli->seed : 0 };
+    limits.inside_s *= bench->options.threads;
+    bench->job = (struct worker_job){ .user = bench,
+                                      .n_steps = bench->n_cases,
+                                      .run = time_in_worker,
+                                      .on_message = receive_result,
+                                      .on_early_end = handle_early_end };
     bench->progress = (struct progress){ .command = cli->tune ? "tune" : "bench",
                                          .unit = "shapes",
                                          .total = bench->n_cases,
-                                         .most_s = bench_time_limit(&options),
+                                         .most_s = bench_time_limit(&bench->options),
                                          .notes = "" };
+    warn_if_busy(session);
+    session->at_timing_start = noise_read();
     keep_going(bench); /* draws the progress line before the first result */
-    const int failed = timings_run(&timings, &crashed, error);
-    if (crashed)
-        bench->worst = BENCH_WRONG;
+    bench->deadline_s = clock_now() + bench->progress.most_s;
+    exclude_unloadable(bench);
+    workers_run(&bench->job, 1, 1, &limits, keep_going, bench);
     session->noise = noise_since(&session->at_timing_start);
     progress_clear();
     session_exit_if_interrupted(session);
-    return failed ? cli_reject(cli, "bench", NULL, "%s", error) : EXIT_OK;
+    if (bench->failed)
+        cli_reject("bench", NULL, "%s", bench->error);
 }
 
 /* Times the overhead of a call of rope_half, if that kernel and its default backend are selected. */
@@ -189,20 +359,18 @@ static void time_overhead(struct session *session)
     }
 }
 
-static int time_all(struct bench *bench)
+static void time_all(struct bench *bench)
 {
     struct session *session = &bench->session;
-    const size_t n = list_cases(session, &bench->cases);
-    bench->positions = calloc(n + 1, sizeof *bench->positions);
-    if ((n > 0 && !bench->cases) || !bench->positions)
-        return cli_reject_memory(session->cli);
+    const size_t n = session_list_cases(session, &bench->cases);
+    bench->positions = cli_allocate(n, sizeof *bench->positions);
     choose_cases(bench, n);
     choose_backends(bench);
-    const int status = bench->n_cases > 0 ? time_cases(bench) : EXIT_OK;
-    if (status == EXIT_OK && !session->cli->tune && !session->cli->problem &&
-        session->n_models == 0)
+    if (bench->n_cases > 0)
+        time_cases(bench);
+    if (!session->cli->tune && !session->cli->problem && session->n_models == 0)
         time_overhead(session);
-    return status == EXIT_OK ? session_check_patterns(session) : status;
+    session_check_patterns(session);
 }
 
 /* Returns the exit code. A wrong output decides first. Otherwise a run that timed anything succeeds, and so does a
@@ -217,42 +385,38 @@ static int exit_code(const struct bench *bench)
 }
 
 /* Selects the tuning file of --tuning, so that records mark the backends that it chooses. */
-static int use_tuning(const struct cli *cli)
+static void use_tuning(const struct cli *cli)
 {
     struct posenc_error error;
-    if (!cli->tuning)
-        return EXIT_OK;
-    const enum posenc_status status = posenc_load_tuning(cli->tuning, &error);
+    const enum posenc_status status =
+        cli->tuning ? posenc_load_tuning(cli->tuning, &error) : POSENC_OK;
     if (status == POSENC_OK)
-        return EXIT_OK;
-    cli_reject(cli, "tuning file", NULL, "%s", error.what);
-    return status == POSENC_ERR_UNSUPPORTED ? EXIT_INCOMPARABLE : EXIT_USAGE;
+        return;
+    cli_complain("tuning file", NULL, "%s", error.what);
+    exit(status == POSENC_ERR_UNSUPPORTED ? EXIT_INCOMPARABLE : EXIT_USAGE);
 }
 
 static int bench_all(struct cli *cli)
 {
-    struct bench bench = { .n_cases = 0 };
-    const int unusable_tuning = use_tuning(cli);
-    if (unusable_tuning)
-        return unusable_tuning;
-    if (session_begin(&bench.session, cli, BY_BENCH, false, false) != EXIT_OK)
-        return EXIT_USAGE;
+    static struct bench bench; /* large */
+    use_tuning(cli);
+    session_begin(&bench.session, cli, false);
     session_select_plugin_kernels(&bench.session);
-    const int code =
-        timings_unavailable_reason() ? timings_report_unavailable(cli) : time_all(&bench);
+    if (timings_unavailable_reason()) {
+        session_free(&bench.session);
+        return timings_report_unavailable();
+    }
+    time_all(&bench);
     const int verdict = exit_code(&bench);
     free(bench.cases);
     free(bench.positions);
-    if (code != EXIT_OK) {
-        session_abort(&bench.session);
-        return code;
-    }
-    const int status = session_end(&bench.session, true);
-    if (status == EXIT_OK && verdict == EXIT_USAGE)
-        return cli_reject(cli, "shapes", NULL,
-                          "none could be timed: expected smaller ones, or more memory; the "
-                          "results say why");
-    return status != EXIT_OK ? status : verdict;
+    session_end(&bench.session, true);
+    if (verdict == EXIT_USAGE)
+        cli_reject(
+            "shapes", NULL,
+            "none could be timed: expected smaller ones, or more memory; the results say "
+            "why");
+    return verdict;
 }
 
 #else
@@ -262,27 +426,34 @@ const char *timings_unavailable_reason(void)
     return "this program was built without Google Benchmark (libbenchmark-dev)";
 }
 
-static int bench_all(struct cli *cli) { return timings_report_unavailable(cli); }
+static int bench_all(struct cli *cli)
+{
+    (void)cli;
+    return timings_report_unavailable();
+}
 
-int command_pair(struct cli *cli) { return timings_report_unavailable(cli); }
+int command_pair(struct cli *cli)
+{
+    (void)cli;
+    return timings_report_unavailable();
+}
 
 #endif
 
-int timings_report_unavailable(const struct cli *cli)
+int timings_report_unavailable(void)
 {
-    cli_reject(cli, "nothing is timed here", NULL, "%s", timings_unavailable_reason());
+    cli_complain("nothing is timed here", NULL, "%s", timings_unavailable_reason());
     return EXIT_SKIPPED;
 }
 
 int command_bench(struct cli *cli)
 {
-    if (cli_reject_operands(cli) != EXIT_OK)
-        return EXIT_USAGE;
+    cli_check_operands(cli);
     if (cli->probe)
-        return probe_machine(cli);
+        return bench_probe(cli);
     if (cli->instructions)
-        return command_instructions(cli);
+        return bench_instructions(cli);
     if (cli->tune)
-        cli->command = "tune"; /* the command in messages and records */
+        cli_set_command(cli->command = "tune");
     return bench_all(cli);
 }

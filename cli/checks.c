@@ -283,9 +283,7 @@ void checks_run(const struct checks *checks)
     const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     const struct worker_limits limits =
         worker_limits_of(checks->limit_s, checks->options->full ? FULL_S : QUICK_S);
-    struct check_queue *queue = calloc(1, sizeof *queue);
-    if (!queue)
-        abort(); /* an empty result would look like success */
+    struct check_queue *queue = cli_allocate(1, sizeof *queue);
     queue->checks = checks;
     if (checks->n_implementations > 0)
         list_kernels(queue);

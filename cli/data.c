@@ -1,21 +1,27 @@
-/* Finds golden vectors, plug-ins and other files beside the program (see data.h). */
+/* Finds golden vectors, plug-ins and external commands beside the program, and runs those commands (see data.h). */
 #define _GNU_SOURCE
-#include "base/text/text.h"
 #include "data.h"
-#include "plugins.h"
-
+#include "base/text/text.h"
+#include "bench/machine.h"
 #include "commit.h"
-
-#include <posenc/backend.h>
+#include "plugins.h"
+#include "worker.h"
 
 #include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #if defined(__APPLE__)
 #include <mach-o/dyld.h>
 #endif
+
+extern char **environ;
 
 bool data_program(char path[DATA_PATH])
 {
@@ -70,20 +76,18 @@ static bool find_vectors(const struct cli *cli, char path[DATA_PATH])
     return data_find("golden", POSENC_GOLDEN_INSTALLED, POSENC_DATADIR "/golden", path);
 }
 
-int data_vectors(const struct cli *cli, struct vectors *vectors)
+void data_vectors(const struct cli *cli, struct vectors *vectors)
 {
     char path[DATA_PATH], error[VECTORS_ERROR];
-    if (!find_vectors(cli, path)) {
-        return cli_reject(cli, "vectors", NULL,
-                          "none found beside the program nor in %s; expected --vectors PATH or "
-                          "POSENC_VECTORS=PATH",
-                          POSENC_DATADIR);
-    }
+    if (!find_vectors(cli, path))
+        cli_reject("vectors", NULL,
+                   "none found beside the program nor in %s; expected --vectors PATH or "
+                   "POSENC_VECTORS=PATH",
+                   POSENC_DATADIR);
     if (!vectors_load(path, vectors, error))
-        return cli_reject(cli, "vectors", NULL, "%s", error); /* it names the file */
+        cli_reject("vectors", NULL, "%s", error); /* it names the file */
     cli_print_note("vectors: %s, %zu cases, SHA-256 %.16s%s\n", path, vectors->n,
                    vectors->sha256, vectors->official ? "" : ": " OTHER_VECTORS);
-    return EXIT_OK;
 }
 
 static void print_left_out(const char *path, const char *error)
@@ -156,27 +160,205 @@ const char *topic_summary(const char *kind, const char *name)
     return "";
 }
 
-void print_wrapped(const char *text, int column, int to)
-{
-    int at = column;
-    for (bool first = true; *text != '\0'; first = false) {
-        int length = (int)strcspn(text, " ");
-        if (!first && at + 1 + length > to) {
-            printf("\n%*s", column, "");
-            at = column;
-        } else if (!first) {
-            at += printf(" ");
-        }
-        at += printf("%.*s", length, text);
-        text += length + (text[length] == ' ');
-    }
-    putchar('\n');
-}
-
 const char *topic_next_name(const char *list, char *piece, size_t size)
 {
     size_t length = strcspn(list, ",");
     snprintf(piece, size, "%.*s", (int)length, list);
     list += length;
     return *list == '\0' ? NULL : list + strspn(list, ", ");
+}
+
+/* ---- External commands ---- */
+
+enum { COMMAND_NAME = 64 };
+
+/* Writes FOLDER/NAME to `path` and returns true if that is a program. `length` is the length of `folder`. */
+static bool is_program(const char *folder, size_t length, const char *name, char *path)
+{
+    const int bytes = snprintf(path, DATA_PATH, "%.*s/%s", (int)length, folder, name);
+    return bytes > 0 && bytes < DATA_PATH && access(path, X_OK) == 0;
+}
+
+static bool find_on_path(const char *name, char *path)
+{
+    const char *at = getenv("PATH");
+    while (at) {
+        const size_t length = strcspn(at, ":");
+        if (length > 0 && is_program(at, length, name, path))
+            return true;
+        at = at[length] == ':' ? at + length + 1 : NULL;
+    }
+    return false;
+}
+
+/* Finds posenc-NAME in the folder beside this program, else on PATH. */
+static bool find_command(const char *name, char *path)
+{
+    char folder[DATA_PATH], command[COMMAND_NAME];
+    const int bytes = snprintf(command, sizeof command, "posenc-%s", name);
+    if (bytes < 0 || bytes >= COMMAND_NAME)
+        return false;
+    return (data_find(POSENC_COMMANDS_IN_BUILD, POSENC_COMMANDS_INSTALLED, POSENC_COMMANDS_DIR,
+                      folder) &&
+            is_program(folder, strlen(folder), command, path)) ||
+           find_on_path(command, path);
+}
+
+/* Returns true if the first line of a script names a Python interpreter that is not on PATH, and writes its name. The
+ * message of env(1) in that case does not say what to install. */
+static bool lacks_python(const char *script, char name[COMMAND_NAME])
+{
+    char line[COMMAND_NAME + 32] = "", path[DATA_PATH];
+    FILE *file = fopen(script, "r");
+    if (!file)
+        return false;
+    const bool named = fgets(line, sizeof line, file) != NULL &&
+                       sscanf(line, "#!/usr/bin/env %63s", name) == 1;
+    fclose(file);
+    return named && strncmp(name, "python", strlen("python")) == 0 && !find_on_path(name, path);
+}
+
+/* Finds posenc-NAME, and sets POSENC_PROGRAM to the path of this program for it. */
+static bool prepare_command(const char *name, char path[DATA_PATH])
+{
+    char program[DATA_PATH];
+    if (!find_command(name, path))
+        return false;
+    if (data_program(program))
+        setenv("POSENC_PROGRAM", program, 1);
+    if (machine_emulator()) /* programs that it starts run natively */
+        setenv("POSENC_EMULATOR", machine_emulator(), 1);
+    return true;
+}
+
+void external_exec(const char *name, char **argv)
+{
+    char path[DATA_PATH], python[COMMAND_NAME];
+    if (strspn(name, "abcdefghijklmnopqrstuvwxyz_") != strlen(name) ||
+        !prepare_command(name, path))
+        return;
+    cli_set_command(name);
+    if (lacks_python(path, python))
+        cli_reject(python, NULL,
+                   "not found on PATH.  Install Python 3.9 or later (list, verify, bench and "
+                   "table work without it)");
+    argv[1] = path;
+    execv(path, argv + 1);
+    if (errno == ENOENT) /* the interpreter of its first line */
+        cli_reject("Python", NULL,
+                   "not found: the first line of %s names it. Install Python 3.9 or later",
+                   path);
+    cli_reject(path, NULL, "cannot be run: %s", strerror(errno));
+}
+
+/* ---- Output of a command ---- */
+
+enum { EXTERNAL_NOT_RUN = 127, EXTERNAL_SIGNAL = 128 };
+
+/* Runs the program argv[0] with these descriptors as standard input and output. Returns its exit code, EXTERNAL_SIGNAL
+ * plus the number of the signal that ended it, or EXTERNAL_NOT_RUN. */
+static int run_program(const char *const *argv, int in, int out)
+{
+    posix_spawn_file_actions_t actions;
+    pid_t pid = -1;
+    int status = 0;
+    if (posix_spawn_file_actions_init(&actions) != 0)
+        return EXTERNAL_NOT_RUN;
+    posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+    const int failed =
+        posix_spawn(&pid, argv[0], &actions, NULL, (char *const *)(uintptr_t)argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    while (failed == 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (failed != 0)
+        return EXTERNAL_NOT_RUN;
+    return WIFSIGNALED(status) ? EXTERNAL_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* Returns the text of a file, to be freed. */
+static char *read_all(FILE *file)
+{
+    const long size = fseek(file, 0, SEEK_END) == 0 ? ftell(file) : -1;
+    char *text = cli_allocate((size_t)(size + 2), 1);
+    rewind(file);
+    if (size > 0)
+        text[fread(text, 1, (size_t)size, file)] = '\0';
+    return text;
+}
+
+char *external_read(const char *option, const char *name, const char **argv)
+{
+    static const char remedy[] = "(presets need none: posenc list models)";
+    char path[DATA_PATH], python[COMMAND_NAME] = "Python";
+    FILE *file = tmpfile();
+    if (!prepare_command(name, path))
+        cli_reject(option, NULL,
+                   "needs the Python part of posenc: posenc-%s is not installed %s", name,
+                   remedy);
+    if (!file)
+        cli_reject(option, NULL, "no temporary file can be made: %s", strerror(errno));
+    argv[0] = path;
+    const int status = lacks_python(path, python)
+                           ? EXTERNAL_NOT_RUN
+                           : run_program(argv, STDIN_FILENO, fileno(file));
+    if (status == EXTERNAL_NOT_RUN)
+        cli_reject(option, NULL, "needs Python 3.9 or later: %s is not found %s", python,
+                   remedy);
+    if (status > EXTERNAL_SIGNAL)
+        cli_reject(option, NULL, "posenc-%s was ended by signal %d", name,
+                   status - EXTERNAL_SIGNAL);
+    if (status != 0)
+        worker_exit(EXIT_USAGE);
+    char *output = read_all(file);
+    fclose(file);
+    return output;
+}
+
+/* ---- Output formats that an external program writes ---- */
+
+enum { MOST_WORDS = 8 };
+
+void external_check_format(const struct output_format *format)
+{
+    char path[DATA_PATH] = "";
+    const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+    const bool found = prepare_command(format->program, path);
+    const int status =
+        found ? run_program((const char *const[]){ path, "--help", NULL }, nothing, nothing)
+              : EXTERNAL_NOT_RUN;
+    close(nothing);
+    if (status != 0)
+        cli_reject("--out", format->name,
+                   "is written in Python, and posenc-%s %s, or take --out jsonl",
+                   format->program,
+                   found ? "cannot be run: install Python 3.9 or later"
+                         : "is not installed: install the Python part of posenc");
+}
+
+int external_write_format(const struct output_format *format, const json_t *records, FILE *to)
+{
+    char path[DATA_PATH];
+    FILE *file = tmpfile();
+    int status = EXIT_USAGE;
+    if (!prepare_command(format->program, path))
+        cli_complain("--out", format->name,
+                     "could not be written: posenc-%s does not exist any more",
+                     format->program);
+    else if (!file || write_jsonl(records, file) != 0 || fflush(file) != 0 ||
+             fseek(file, 0, SEEK_SET) != 0)
+        cli_complain("--out", format->name, "could not be written: %s", strerror(errno));
+    else if (fflush(to) == 0) {
+        const bool export = strcmp(format->program, "results") == 0;
+        const char *argv[MOST_WORDS] = { path }, **word = argv + 1;
+        if (export)
+            *word++ = "export";
+        *word++ = "-";
+        *word++ = export ? "--format" : "--out";
+        *word++ = format->name;
+        status = run_program(argv, fileno(file), fileno(to));
+    }
+    if (file)
+        fclose(file);
+    return status;
 }

@@ -8,6 +8,7 @@
 
 #include "conformance/readers/vectors.h"
 #include "args.h"
+#include "outputs.h"
 
 #include <jansson.h>
 #include <stddef.h>
@@ -21,8 +22,8 @@ bool data_program(char path[DATA_PATH]);
 bool data_find(const char *in_build, const char *installed, const char *path,
                char found[DATA_PATH]);
 
-/* Loads the golden vectors and prints a note. Returns EXIT_OK, or EXIT_USAGE after a message. */
-int data_vectors(const struct cli *cli, struct vectors *vectors);
+/* Loads the golden vectors and prints a note. */
+void data_vectors(const struct cli *cli, struct vectors *vectors);
 
 /* Adds the plug-ins of the folder POSENC_PLUGINS, or of the folder beside the program if that is unset, to the
  * backends. Prints a message about each that cannot be loaded. */
@@ -41,10 +42,22 @@ const struct topic *topic_at(size_t i);
 /* Returns the summary of a topic, or "". */
 const char *topic_summary(const char *kind, const char *name);
 
-/* Prints a text wrapped before column `to`. The cursor is at `column`, which is the indent of all further lines. */
-void print_wrapped(const char *text, int column, int to);
-
 /* Copies the first name of a list "a, b, c". Returns the rest of the list, or NULL after the last name. */
 const char *topic_next_name(const char *list, char *piece, size_t size);
+
+/* ---- External commands: posenc NAME runs the program posenc-NAME, as git does ---- */
+
+/* Replaces this process by posenc-NAME with the arguments argv[2], ...: from the folder beside this program, else from
+ * PATH. Returns only if there is no posenc-NAME. */
+void external_exec(const char *name, char **argv);
+
+/* Runs posenc-NAME with the arguments argv[1], ..., and returns its output, to be freed. Exits after a message of
+ * that program, or about `option` if the program or Python is missing. */
+char *external_read(const char *option, const char *name, const char **argv);
+
+/* Checks, before a run that takes minutes, that the program that writes a format can be started. */
+void external_check_format(const struct output_format *format);
+/* Has that program write records to a stream. Returns its exit code; the program prints its own messages. */
+int external_write_format(const struct output_format *format, const json_t *records, FILE *to);
 
 #endif

@@ -3,7 +3,7 @@
 #include "emit.h"
 #include "conformance/engine/judge.h"
 #include "plugins.h"
-#include "models.h"
+#include "problem.h"
 #include "bench/machine.h"
 #include "conformance/readers/vectors.h"
 #include "base/machine/env.h"
@@ -37,31 +37,38 @@ static void print_run_id(char id[33])
 /* Returns {sha256, official} of the golden vectors; official: they are those of this version. */
 static json_t *vectors_record(const struct vectors *vectors)
 {
-    return vectors ? json_pack("{s:s,s:b}", "sha256", vectors->sha256, "official",
-                               vectors->official)
-                   : json_pack("{s:n}", "sha256");
+    return vectors->n > 0 ? json_pack("{s:s,s:b}", "sha256", vectors->sha256, "official",
+                                      vectors->official)
+                          : json_pack("{s:n}", "sha256");
 }
 
-json_t *emit_header(const struct emit_run *run)
+static const char *mode_of(const struct cli *cli)
 {
+    return cli->exhaustive ? "exhaustive" : cli->full ? "full" : "quick";
+}
+
+static json_t *emit_header(const struct session *session)
+{
+    const struct cli *cli = session->cli;
+    const struct shard *shard = &session->shard;
     char id[33], started[32], seed[24];
     print_run_id(id);
     print_time(started);
-    snprintf(seed, sizeof seed, "0x%llx", (unsigned long long)run->seed);
-    const struct cli *cli = run->cli;
+    snprintf(seed, sizeof seed, "0x%llx",
+             cli->seed != INT64_MIN ? (unsigned long long)cli->seed : 0);
     json_t *argv = json_array();
     for (int i = 0; i < cli->argc; i++)
         json_array_append_new(argv, record_string(i == 0 ? "posenc" : cli->argv[i]));
-    json_t *shard =
-        run->shard.n > 0 ? json_pack("{s:i,s:i}", "i", run->shard.i, "n", run->shard.n) : NULL;
     return json_pack("{s:s,s:s,s:s,s:s,s:o,s:o,s:s,s:s,s:o,s:o,s:s,s:O*,s:o*}", "t", "header",
                      "schema", RECORDS_SCHEMA, "run_id", id, "started", started, "tool",
-                     data_build_record(), "vectors", vectors_record(run->vectors), "mode",
-                     run->mode, "command", cli->command, "options", cli_options(cli), "argv",
-                     argv, "seed", seed, "compare", run->compare, "shard", shard);
+                     data_build_record(), "vectors", vectors_record(&session->vectors), "mode",
+                     mode_of(cli), "command", cli->command, "options", cli_options(cli), "argv",
+                     argv, "seed", seed, "compare", session->compare, "shard",
+                     shard->n > 0 ? json_pack("{s:i,s:i}", "i", shard->i, "n", shard->n)
+                                  : NULL);
 }
 
-json_t *emit_env(void)
+static json_t *emit_env(void)
 {
     struct env_library library = { posenc_version(), posenc_cpu_key(), posenc_cpu_features(),
                                    machine_emulator(), posenc_build_id() };
@@ -109,7 +116,7 @@ static json_t *emit_kernel(enum posenc_kernel kernel)
                      "encodings", encodings);
 }
 
-json_t *emit_model(const struct model *model, const struct selection *selection)
+static json_t *emit_model(const struct model *model, const struct selection *selection)
 {
     json_t *cases = json_array();
     char storage[128], notes[sizeof storage + MODEL_NOTES + 2];
@@ -327,6 +334,28 @@ json_t *emit_overhead(const struct overhead *o)
                   overhead_of(&o->above[OVERHEAD_CONTROL])));
 }
 
+json_t *emit_count(const struct kernel_instructions *count,
+                   const struct posenc_backend *backend, const char *build)
+{
+    const struct problem *p = &count->problem;
+    const bool is_counted = count->call[0].by && count->call[1].by;
+    char id[EMIT_ID];
+    problem_id(p, "count", id, sizeof id);
+    json_t *record = merge_members(
+        emit_result("count", p->kernel, p->dtype, problem_numerics_name(p), id, backend),
+        json_pack("{s:s*,s:o*}", "build", build, "vector_width",
+                  backend->lanes ? json_integer(plugins_lanes(backend)) : NULL));
+    if (!is_counted)
+        return merge_members(record, json_pack("{s:s}", "rejected", count->reason));
+    return merge_members(record,
+                         json_pack("{s:s,s:o,s:o,s:o,s:o,s:o}", "by", count->call[0].by,
+                                   "elements", count_member((uint64_t)count->elements[0]),
+                                   "instructions", count_member(count->call[0].instructions),
+                                   "outside", count_member(count->call[0].outside),
+                                   "per_element", record_number(count->per_element), "per_call",
+                                   record_number(count->per_call)));
+}
+
 json_t *emit_footer(const struct records *records, bool complete, double wall_s, json_t *noise)
 {
     json_t *counts = json_object();
@@ -346,14 +375,16 @@ json_t *emit_footer(const struct records *records, bool complete, double wall_s,
                      noise ? record_number(wall_s) : NULL, "noise", noise);
 }
 
-int emit_preamble(struct records *records, const struct emit_run *run,
-                  const struct posenc_backend *const *backends, size_t n)
+int emit_preamble(struct session *session)
 {
-    int status = records_store(records, emit_header(run));
+    struct records *records = &session->records;
+    int status = records_store(records, emit_header(session));
     status |= records_store(records, emit_env());
-    for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
+    for (int k = 0; k < POSENC_KERNEL_COUNT && !session->cli->probe; k++)
         status |= records_store(records, emit_kernel((enum posenc_kernel)k));
-    for (size_t i = 0; i < n; i++)
-        status |= records_store(records, emit_backend(backends[i]));
+    for (size_t i = 0; i < session->selected.n; i++)
+        status |= records_store(records, emit_backend(session->selected.backends[i]));
+    for (size_t i = 0; i < session->n_models; i++)
+        status |= records_store(records, emit_model(&session->models[i], &session->selected));
     return status;
 }

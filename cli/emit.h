@@ -3,30 +3,25 @@
 #define POSENC_EMIT_H
 
 #include "bench/bench.h"
+#include "bench/instructions.h"
 #include "bench/overhead.h"
 #include "conformance/engine/engine.h"
 #include "conformance/models/model.h"
 #include "base/records.h"
-#include "select.h"
+#include "session.h"
 
-struct emit_run {
-    const struct cli *cli;
-    const char *mode; /* quick, full, exhaustive */
-    uint64_t seed;
-    const struct vectors *vectors; /* NULL: none loaded */
-    json_t *compare;               /* the two builds that are compared, or NULL */
-    struct shard shard;
-};
+/* Stores the first records of a session: header, env, and unless it probes the machine, kernels, selected backends and
+ * models. Returns 0, or -1. */
+int emit_preamble(struct session *session);
 
 /* Each returns one record, or NULL without memory, which records_append() reports. */
-json_t *emit_header(const struct emit_run *run);
-json_t *emit_env(void);
-/* Returns the record of a model, with its cases in the selected dtypes. */
-json_t *emit_model(const struct model *model, const struct selection *selection);
 /* Returns the record of a check. `selection` has further options of its command, such as " --plugin mine.so". */
 json_t *emit_check(const struct conf_result *result, const char *selection);
 json_t *emit_bench(const struct bench_result *result);
 json_t *emit_overhead(const struct overhead *overhead);
+/* Returns the record of a count. `build` is "base" or "head" in posenc pair, else NULL. */
+json_t *emit_count(const struct kernel_instructions *count,
+                   const struct posenc_backend *backend, const char *build);
 /* Returns a record with the members that all results have. `numerics` is the numerics mode, or "given". */
 json_t *emit_result(const char *kind, enum posenc_kernel kernel, enum posenc_dtype dtype,
                     const char *numerics, const char *id, const struct posenc_backend *backend);
@@ -35,9 +30,5 @@ enum { EMIT_ID = 96 };
 void emit_overhead_id(enum posenc_kernel kernel, int64_t heads, char id[EMIT_ID]);
 /* Returns the footer, with the number of records of each kind. Takes the reference to `noise`, which may be NULL. */
 json_t *emit_footer(const struct records *records, bool complete, double wall_s, json_t *noise);
-
-/* Appends the header, env, kernels and backends to the list of `records`. Returns 0, or -1. */
-int emit_preamble(struct records *records, const struct emit_run *run,
-                  const struct posenc_backend *const *backends, size_t n);
 
 #endif

@@ -1,6 +1,7 @@
-/* Writes JSON Lines and tables for a terminal (see formats.h). Python programs write the other formats. */
-#include "formats.h"
+/* Writes JSON Lines and tables for a terminal (see outputs.h). Python programs write the other formats. */
+#include "outputs.h"
 #include "base/records.h"
+#include "base/statistics/stats.h"
 #include "base/text/text.h"
 
 #include <math.h>
@@ -22,13 +23,7 @@ int write_jsonl(const json_t *records, FILE *out)
 
 /* ---- Rounded numbers ---- */
 
-/* Returns one of 16 buffers in turn, so that one printf() can take several numbers. */
-static char *next_buffer(void)
-{
-    static char buffers[16][48];
-    static int next;
-    return buffers[next++ % 16];
-}
+enum { TIME_BYTES = 24 };
 
 /* Writes three significant digits, without an exponent. */
 static void print_three_digits(char *text, size_t bytes, double x)
@@ -39,15 +34,16 @@ static void print_three_digits(char *text, size_t bytes, double x)
     snprintf(text, bytes, "%.*f", decimals, x);
 }
 
-const char *format_time(double ns)
+/* Writes "29.2 ns", "1.87 us" or "12.3 ms". */
+static const char *format_time(char text[TIME_BYTES], double ns)
 {
     static const char *const units[] = { "ns", "us", "ms", "s" };
-    char *text = next_buffer(), number[32];
+    char number[16];
     int unit = 0;
     for (; unit < 3 && ns >= 999.5; unit++)
         ns *= 1e-3;
     print_three_digits(number, sizeof number, ns);
-    snprintf(text, 48, "%s %s", number, units[unit]);
+    snprintf(text, TIME_BYTES, "%s %s", number, units[unit]);
     return text;
 }
 
@@ -91,22 +87,22 @@ static void print_error(char text[48], double max, const char *metric)
 struct formatted_error format_error(double max, double limit, const char *metric)
 {
     enum { DIGITS = 17 }; /* distinguish any two f64 */
-    char *error = next_buffer(), *limit_text = next_buffer();
+    struct formatted_error shown;
     const bool is_number = *metric && strcmp(metric, "exact") != 0 && isfinite(max);
-    print_error(error, max, metric);
-    snprintf(limit_text, 48, "%.3g", limit);
+    print_error(shown.error, max, metric);
+    snprintf(shown.limit, sizeof shown.limit, "%.3g", limit);
     for (int digits = 3; is_number && digits <= DIGITS; digits++) {
-        if ((strtod(error, NULL) <= strtod(limit_text, NULL)) == (max <= limit))
+        if ((strtod(shown.error, NULL) <= strtod(shown.limit, NULL)) == (max <= limit))
             break;
-        snprintf(error, 48, "%.*g %s", digits, max, unit_of(metric));
-        snprintf(limit_text, 48, "%.*g", digits, limit);
+        snprintf(shown.error, sizeof shown.error, "%.*g %s", digits, max, unit_of(metric));
+        snprintf(shown.limit, sizeof shown.limit, "%.*g", digits, limit);
     }
-    return (struct formatted_error){ error, limit_text };
+    return shown;
 }
 
 /* ---- The console format: tables of timings and checks, and failures ---- */
 
-enum { NAMES = 64, LISTED = 20, TIME_BYTES = 24, ERROR_BYTES = 48 };
+enum { NAMES = 64, LISTED = 20 };
 
 struct names {
     size_t n;
@@ -131,14 +127,20 @@ static size_t add_name(struct names *names, const char *name)
     return i;
 }
 
-/* Returns the length of the longest name, or `least` if that is more. */
-static int width_of(const struct names *names, size_t least)
+/* Returns the larger of a width and the length of a text. */
+static int widen(int width, const char *text)
 {
-    size_t width = least;
-    for (size_t i = 0; i < names->n; i++)
-        if (strlen(names->name[i]) > width)
-            width = strlen(names->name[i]);
-    return (int)width;
+    return (int)strlen(text) > width ? (int)strlen(text) : width;
+}
+
+/* Returns the next record of a kind from index *at on, or NULL. */
+static const json_t *next_of(const json_t *records, const char *kind, size_t *at)
+{
+    const json_t *record;
+    do
+        record = json_array_get(records, (*at)++);
+    while (record && !record_is(record, "t", kind));
+    return record;
 }
 
 /* ---- Checks ---- */
@@ -171,13 +173,11 @@ static void print_failure(const json_t *check, FILE *out)
 /* Prints the first LISTED failures. Returns the number of all failures. */
 static size_t print_failures(const json_t *records, FILE *out)
 {
-    size_t i, found = 0;
-    json_t *record;
-    json_array_foreach(records, i, record)
-    {
-        if (record_is(record, "t", "check") && check_has_failed(record) && found++ < LISTED)
-            print_failure(record, out);
-    }
+    size_t found = 0;
+    const json_t *check;
+    for (size_t at = 0; (check = next_of(records, "check", &at));)
+        if (check_has_failed(check) && found++ < LISTED)
+            print_failure(check, out);
     if (found > LISTED)
         text_print(out, "and %zu more: --out jsonl has them all\n", found - LISTED);
     return found;
@@ -201,7 +201,9 @@ static void count_check(struct checks_table *table, const json_t *check)
 
 static void print_table(const struct checks_table *table, FILE *out)
 {
-    const int width = width_of(&table->kernels, strlen("checks"));
+    int width = (int)strlen("checks");
+    for (size_t k = 0; k < table->kernels.n; k++)
+        width = widen(width, table->kernels.name[k]);
     text_print(out, "%-*s", width, "checks");
     for (size_t b = 0; b < table->backends.n; b++)
         text_print(out, "  %s", table->backends.name[b]);
@@ -225,17 +227,14 @@ static void print_table(const struct checks_table *table, FILE *out)
 static void print_checks(const json_t *records, FILE *out)
 {
     struct checks_table table = { 0 };
-    size_t i, passed = 0, skipped = 0, inconclusive = 0;
-    json_t *record;
-    json_array_foreach(records, i, record)
-    {
-        if (!record_is(record, "t", "check"))
-            continue;
-        passed += record_is(record, "status", "pass");
-        inconclusive += record_is(record, "status", "inconclusive");
-        skipped += record_is(record, "status", "skipped") ||
-                   record_is(record, "status", "unsupported");
-        count_check(&table, record);
+    size_t passed = 0, skipped = 0, inconclusive = 0;
+    const json_t *check;
+    for (size_t at = 0; (check = next_of(records, "check", &at));) {
+        passed += record_is(check, "status", "pass");
+        inconclusive += record_is(check, "status", "inconclusive");
+        skipped +=
+            record_is(check, "status", "skipped") || record_is(check, "status", "unsupported");
+        count_check(&table, check);
     }
     if (table.kernels.n == 0)
         return;
@@ -264,7 +263,8 @@ static void print_timing(const json_t *row, int cases, int backends, FILE *out)
     char speedup_text[32] = "-"; /* libm was not timed */
     if (!isnan(speedup))
         snprintf(speedup_text, sizeof speedup_text, "%.2fx", speedup);
-    text_print(out, "%8s  %5.1f %%  %6.3g  %8.0f %%  %7s\n", format_time(median),
+    char time[TIME_BYTES];
+    text_print(out, "%8s  %5.1f %%  %6.3g  %8.0f %%  %7s\n", format_time(time, median),
                100.0 * fmax(high - median, median - low) / median,
                record_value(row, "gbps", (double)NAN),
                100.0 * record_value(row, "roofline.share", (double)NAN), speedup_text);
@@ -272,130 +272,206 @@ static void print_timing(const json_t *row, int cases, int backends, FILE *out)
 
 static void print_timings(const json_t *records, FILE *out)
 {
-    struct names backends = { 0 };
-    size_t i, timed = 0, cases = strlen("case");
-    json_t *record;
-    json_array_foreach(records, i, record)
-    {
-        if (!record_is(record, "t", "bench"))
-            continue;
-        timed++;
-        add_name(&backends, record_text(record, "backend"));
-        cases = strlen(record_text(record, "case")) > cases
-                    ? strlen(record_text(record, "case"))
-                    : cases;
+    int cases = (int)strlen("case"), backends = (int)strlen("backend");
+    const json_t *row;
+    size_t timed = 0;
+    for (size_t at = 0; (row = next_of(records, "bench", &at)); timed++) {
+        cases = widen(cases, record_text(row, "case"));
+        backends = widen(backends, record_text(row, "backend"));
     }
     if (timed == 0)
         return;
-    const int width = width_of(&backends, strlen("backend"));
-    text_print(out, "%-*s  %-*s  %8s  %7s  %6s  %10s  %7s\n", (int)cases, "case", width,
+    text_print(out, "%-*s  %-*s  %8s  %7s  %6s  %10s  %7s\n", cases, "case", backends,
                "backend", "time", "+-", "GB/s", "% roofline", "vs libm");
-    json_array_foreach(records, i, record)
-    {
-        if (record_is(record, "t", "bench"))
-            print_timing(record, (int)cases, width, out);
-    }
+    for (size_t at = 0; (row = next_of(records, "bench", &at));)
+        print_timing(row, cases, backends, out);
 }
 
 /* ---- Counts of instructions ---- */
 
 static void print_counts(const json_t *records, FILE *out)
 {
-    size_t i, counted = 0;
-    json_t *record;
-    json_array_foreach(records, i, record)
-    {
-        if (!record_is(record, "t", "count"))
-            continue;
+    const json_t *row;
+    size_t counted = 0;
+    for (size_t at = 0; (row = next_of(records, "count", &at));) {
         if (counted++ == 0)
             text_print(out, "%-28s  %-14s  %12s  %12s\n", "case", "backend", "per element",
                        "per call");
-        text_print(out, "%-28s  %-14s  ", record_text(record, "case"),
-                   record_text(record, "backend"));
-        if (*record_text(record, "rejected"))
-            text_print(out, "%s\n", record_text(record, "rejected"));
+        text_print(out, "%-28s  %-14s  ", record_text(row, "case"),
+                   record_text(row, "backend"));
+        if (*record_text(row, "rejected"))
+            text_print(out, "%s\n", record_text(row, "rejected"));
         else
-            text_print(out, "%12.3f  %12.0f\n",
-                       record_value(record, "per_element", (double)NAN),
-                       record_value(record, "per_call", (double)NAN));
+            text_print(out, "%12.3f  %12.0f\n", record_value(row, "per_element", (double)NAN),
+                       record_value(row, "per_call", (double)NAN));
     }
+}
+
+/* ---- Two builds ---- */
+
+static double median_change(const json_t *samples, const char *path)
+{
+    const json_t *list = json_object_get(json_object_get(samples, "ratios"), path);
+    double values[128];
+    size_t n = 0;
+    for (size_t i = 0; i < json_array_size(list) && n < sizeof values / sizeof *values; i++)
+        values[n++] = record_double(json_array_get(list, i), (double)NAN);
+    return 100.0 * expm1(stats_median(values, n));
+}
+
+static void print_samples(const json_t *r, FILE *out)
+{
+    char base[TIME_BYTES], head[TIME_BYTES];
+    fprintf(out, "%-40s %-12s ", record_text(r, "case"), record_text(r, "backend"));
+    if (!record_is(r, "outcome", "timed"))
+        fprintf(out, "%s: %s: %s\n", record_text(r, "who"), record_text(r, "outcome"),
+                record_text(r, "reason"));
+    else
+        fprintf(out, "%9s %9s %+8.1f %% %+8.1f %%\n",
+                format_time(base, record_value(r, "base.ns", 0.0)),
+                format_time(head, record_value(r, "head.ns", 0.0)), median_change(r, "head"),
+                median_change(r, "control"));
+}
+
+/* Prints a record of changed outputs, or a failed check. */
+static void print_result(const json_t *r, FILE *out)
+{
+    const json_t *worse = json_object_get(r, "worse");
+    if (record_is(r, "t", "change"))
+        fprintf(out, "outputs %s: %s %s: %.0f of %.0f values moved, at %s\n",
+                json_is_true(worse)    ? "worse"
+                : json_is_false(worse) ? "better"
+                                       : "changed",
+                record_text(r, "case"), record_text(r, "backend"),
+                record_value(r, "moved", 0.0), record_value(r, "of", 0.0),
+                record_text(r, "worst_at"));
+    else if (check_has_failed(r))
+        fprintf(out, "%s: %s: %s %s: %s\n", record_text(r, "build"), record_text(r, "status"),
+                record_text(r, "case"), record_text(r, "backend"), record_text(r, "reason"));
+}
+
+static void print_pair_count(const json_t *r, FILE *out)
+{
+    const double elements = record_value(r, "elements", 0.0);
+    if (elements > 0.0)
+        fprintf(out, "%s %s, %s: %.4g instructions per element\n", record_text(r, "case"),
+                record_text(r, "backend"), record_text(r, "build"),
+                record_value(r, "instructions", 0.0) / elements);
+}
+
+static void print_pair(const json_t *records, FILE *out)
+{
+    size_t i, timed = 0;
+    json_t *r;
+    json_array_foreach(records, i, r)
+    {
+        if (record_is(r, "t", "samples") && timed++ == 0)
+            fprintf(out, "%-40s %-12s %9s %9s %10s %10s\n", "case", "backend", "base", "head",
+                    "change", "A/A");
+        if (record_is(r, "t", "samples"))
+            print_samples(r, out);
+        else if (record_is(r, "t", "change") || record_is(r, "t", "check"))
+            print_result(r, out);
+        else if (record_is(r, "t", "agreement"))
+            fprintf(out,
+                    "results of %s %s: %.0f of %.0f values moved, %.0f of %.0f checks failed\n",
+                    record_text(r, "kernel"), record_text(r, "backend"),
+                    record_value(r, "moved", 0.0), record_value(r, "values", 0.0),
+                    record_value(r, "failed", 0.0), record_value(r, "cases", 0.0));
+        else if (record_is(r, "t", "count"))
+            print_pair_count(r, out);
+        else if (record_is(r, "t", "planned") && !record_is(r, "builds", "both"))
+            fprintf(out, "%s %s: in %s alone\n", record_text(r, "case"),
+                    record_text(r, "backend"), record_text(r, "builds"));
+    }
+    if (timed > 0)
+        fputs("\nMedians of one posenc process: no verdict. A/A: base against its own copy. "
+              "posenc compare "
+              "starts several processes.\n",
+              out);
 }
 
 /* Prints the version, the CPU, the measurement quality, and a note about other golden vectors. */
 static void print_header(const json_t *records, FILE *out)
 {
-    size_t i;
-    json_t *record;
-    json_array_foreach(records, i, record)
-    {
-        if (record_is(record, "t", "header"))
-            text_print(out, "posenc %s", record_text(record, "tool.version"));
-        if (record_is(record, "t", "header") &&
-            json_is_false(json_object_get(json_object_get(record, "vectors"), "official")))
-            text_print(out, ", not the official vectors");
-        if (record_is(record, "t", "env"))
-            text_print(out, ", %s (%s), measurement quality %s\n",
-                       record_text(record, "cpu.name"), record_text(record, "env_id"),
-                       record_text(record, "quality.grade"));
-    }
+    const json_t *header = json_array_get(records, 0), *env = json_array_get(records, 1);
+    const json_t *vectors = json_object_get(header, "vectors");
+    text_print(out, "posenc %s", record_text(header, "tool.version"));
+    if (json_is_false(json_object_get(vectors, "official")))
+        text_print(out, ", not the official vectors");
+    text_print(out, ", %s (%s), measurement quality %s\n", record_text(env, "cpu.name"),
+               record_text(env, "env_id"), record_text(env, "quality.grade"));
 }
 
-static int write_console(const json_t *records, FILE *out)
+static void write_console(const json_t *records, FILE *out)
 {
+    if (record_is(json_array_get(records, 0), "command", "pair")) {
+        print_pair(records, out);
+        return;
+    }
     print_header(records, out);
     print_timings(records, out);
     print_counts(records, out);
     print_checks(records, out);
-    return 0;
 }
 
 /* ---- The table of formats ---- */
 
-const struct output_format record_formats[] = {
-    { "console", "txt", BY_ALL, false, "text for a terminal", "*posenc*", NULL, write_console },
-    { "jsonl", "jsonl", BY_ALL, true,
+enum {
+    EXPORTS = FOR_VERIFY | FOR_BENCH | FOR_VECTORS,
+    RECORDS = EXPORTS | FOR_PAIR,
+};
+
+static const struct output_format output_formats[] = {
+    { "console", "txt", RECORDS, false, "text for a terminal", "*posenc*", NULL },
+    { "jsonl", "jsonl", RECORDS, true,
       "the records themselves, one JSON object a line; posenc report reads them",
-      "{\"t\":\"header\",\"schema\":\"posenc.results/*", NULL, write_jsonl },
-    { "md", "md", BY_ALL, false, "a page of Markdown", "# posenc*", "report", NULL },
-    { "html", "html", BY_ALL, false, "a page for a browser, in one file",
-      "<!DOCTYPE html>*<title>posenc*", "report", NULL },
-    { "csv", "csv", BY_ALL, false, "a line for each result, for spreadsheets", "cpu,t,kernel,*",
-      "results", NULL },
-    { "junit", "xml", BY_ALL, false,
+      "{\"t\":\"header\",\"schema\":\"posenc.results/*", NULL },
+    { "md", "md", EXPORTS, false, "a page of Markdown", "# posenc*", "report" },
+    { "html", "html", EXPORTS, false, "a page for a browser, in one file",
+      "<!DOCTYPE html>*<title>posenc*", "report" },
+    { "csv", "csv", EXPORTS, false, "a line for each result, for spreadsheets",
+      "cpu,t,kernel,*", "results" },
+    { "junit", "xml", EXPORTS, false,
       "JUnit XML: a test for each result, for continuous integration",
-      "<?xml *<testsuites name=\"posenc\"*", "results", NULL },
-    { "annotations", "txt", BY_ALL, false, "failures, as annotations of a workflow of GitHub",
-      "::[enw]* title=*", "results", NULL },
-    { "summary", "md", BY_ALL, false, "summary of a job on GitHub, within its 1024 KiB",
-      "## posenc: *", "results", NULL },
-    { "comment", "md", BY_ALL, false, "the same for a comment on GitHub, within its 64 KiB",
-      "## posenc: *", "results", NULL },
-    { "badge", "json", BY_ALL, false, "the outcome, for shields.io",
-      "{\"schemaVersion\":1,\"label\":\"posenc*", "results", NULL },
-    { "baseline", "jsonl", BY_ALL, false,
+      "<?xml *<testsuites name=\"posenc\"*", "results" },
+    { "annotations", "txt", EXPORTS, false, "failures, as annotations of a workflow of GitHub",
+      "::[enw]* title=*", "results" },
+    { "summary", "md", EXPORTS, false, "summary of a job on GitHub, within its 1024 KiB",
+      "## posenc: *", "results" },
+    { "comment", "md", EXPORTS, false, "the same for a comment on GitHub, within its 64 KiB",
+      "## posenc: *", "results" },
+    { "badge", "json", EXPORTS, false, "the outcome, for shields.io",
+      "{\"schemaVersion\":1,\"label\":\"posenc*", "results" },
+    { "baseline", "jsonl", EXPORTS, false,
       "largest errors and shares of the roofline, for posenc compare",
-      "{\"t\":\"header\",\"schema\":\"posenc.results/[12]\",\"mode\":\"baseline\"*", "results",
-      NULL },
-    { "gha", "json", BY_BENCH, false,
-      "ratios for github-action-benchmark (customSmallerIsBetter)", "\\[?[]{]*", "results",
-      NULL },
-    { "gbench", "json", BY_BENCH, false, "timings as Google Benchmark writes them",
-      "{?\"context\":{\"executable\":\"posenc\"*", "results", NULL },
-    { "bmf", "json", BY_ALL, false, "Bencher Metric Format", "{?[}\"]*", "results", NULL },
+      "{\"t\":\"header\",\"schema\":\"posenc.results/[12]\",\"mode\":\"baseline\"*",
+      "results" },
+    { "gha", "json", FOR_BENCH, false,
+      "ratios for github-action-benchmark (customSmallerIsBetter)", "\\[?[]{]*", "results" },
+    { "gbench", "json", FOR_BENCH, false, "timings as Google Benchmark writes them",
+      "{?\"context\":{\"executable\":\"posenc\"*", "results" },
+    { "bmf", "json", EXPORTS, false, "Bencher Metric Format", "{?[}\"]*", "results" },
+    { "csv", "csv", FOR_TABLE, false, "a line a row, under a line of names", "[cpr]*,*", NULL },
+    { "npy", "npy", FOR_TABLE, false, "one array, no bf16", "?NUMPY*", NULL },
+    { "safetensors", "safetensors", FOR_TABLE, false, "all arrays by name",
+      "????????{\"*\":{\"dtype\":*", NULL },
     { .name = NULL },
 };
 
-const struct output_format *format_find(const struct output_format *formats, unsigned commands,
-                                        const char *name, size_t n)
+const struct output_format *format_next(const struct cli *cli,
+                                        const struct output_format *format)
 {
-    for (; formats->name; formats++)
-        if ((formats->commands & commands) && strlen(formats->name) == n &&
-            memcmp(formats->name, name, n) == 0)
-            return formats;
-    return NULL;
+    format = format ? format + 1 : output_formats;
+    while (format->name && !(format->commands & cli->bit))
+        format++;
+    return format->name ? format : NULL;
 }
 
 int format_write(const struct output_format *format, const json_t *records, FILE *out)
 {
-    return format->write(records, out) || fflush(out) || ferror(out) ? -1 : 0;
+    if (format->by_line)
+        return write_jsonl(records, out);
+    write_console(records, out);
+    return fflush(out) || ferror(out) ? -1 : 0;
 }

@@ -5,11 +5,10 @@
 #include "conformance/models/model.h"
 #include "conformance/readers/vectors.h"
 #include "data.h"
-#include "external.h"
 #include "plugins.h"
 #include "select.h"
-#include "tuning_file.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,11 +35,10 @@ static int count_defaults(const struct posenc_backend *backend)
     return n;
 }
 
-static int list_backends(struct cli *cli)
+static void list_backends(struct cli *cli)
 {
     struct selection all;
-    if (select_all(cli, &all, false) != EXIT_OK)
-        return EXIT_USAGE;
+    select_all(cli, &all, false);
     printf("CPU %s: %s\n\n", posenc_cpu_key(), posenc_cpu_features());
     printf("  %-13s %-9s %5s  %-5s %-7s %s\n", "backend", "family", "lanes", "here", "kernels",
            "description, required CPU features");
@@ -72,7 +70,6 @@ static int list_backends(struct cli *cli)
     }
     printf("\n* default of all kernels%s.  POSENC_BACKEND=NAME forces another backend.\n",
            has_partial_default ? ", + of some (posenc list kernels)" : "");
-    return EXIT_OK;
 }
 
 /* Prints the names of the backends that provide a kernel, or "all". */
@@ -124,11 +121,10 @@ static void print_reasons(void)
     }
 }
 
-static int list_kernels(struct cli *cli)
+static void list_kernels(struct cli *cli)
 {
     struct selection all;
-    if (select_all(cli, &all, false) != EXIT_OK)
-        return EXIT_USAGE;
+    select_all(cli, &all, false);
     enum { COLUMN = 41 };
     printf("%-18s %-6s %-14s %s\n", "kernel", "stage", "default",
            "description, encodings that use it, backends that provide it");
@@ -143,42 +139,38 @@ static int list_kernels(struct cli *cli)
         print_providers(&all, kernel);
     }
     print_reasons();
-    return EXIT_OK;
 }
 
-static int list_models(struct cli *cli)
+static void list_models(struct cli *cli)
 {
+    (void)cli;
     printf("%-18s %-17s %-9s %s\n", "model", "encoding", "positions", "source");
     for (size_t i = 0; model_name_at(i); i++) {
         struct model model;
         char error[MODEL_ERROR];
         if (model_load(model_name_at(i), &model, error) != 0)
-            return cli_reject(cli, "model", model_name_at(i), "%s", error);
+            cli_reject("model", model_name_at(i), "%s", error);
         printf("%-18s %-17s %-9lld %s\n", model.name, model.encoding,
                (long long)model.max_position_embeddings, model.source);
         model_free(&model);
     }
-    return EXIT_OK;
 }
 
 /* Prints the types of models, which the Python reader of model files lists. */
-static int list_types(struct cli *cli)
+static void list_types(struct cli *cli)
 {
-    char *types =
-        external_read(cli, "types", "explain", (const char *[]){ NULL, "--types", NULL });
-    if (!types)
-        return EXIT_USAGE;
+    (void)cli;
+    char *types = external_read("types", "explain", (const char *[]){ NULL, "--types", NULL });
     fputs(types, stdout);
     free(types);
-    return EXIT_OK;
 }
 
-static int list_cases(struct cli *cli)
+static void list_cases(struct cli *cli)
 {
     struct selection selected = { 0 };
     struct vectors vectors;
-    if (select_dtypes(cli, &selected) != EXIT_OK || data_vectors(cli, &vectors) != EXIT_OK)
-        return EXIT_USAGE;
+    select_dtypes(cli, &selected);
+    data_vectors(cli, &vectors);
     size_t n = 0;
     for (size_t i = 0; i < vectors.n; i++)
         n += selection_has_dtype(&selected, vectors.cases[i].id);
@@ -190,16 +182,39 @@ static int list_cases(struct cli *cli)
         if (selection_has_dtype(&selected, vectors.cases[i].id))
             printf("%-44s %s\n", vectors.cases[i].id, vectors.cases[i].note);
     vectors_free(&vectors);
-    return EXIT_OK;
 }
 
-static int list_topics(const char *kind, const char *heading)
+static void list_tuning(struct cli *cli)
+{
+    (void)cli;
+    char line[512];
+    const char *unused, *path = tuning_file_in_force(&unused);
+    FILE *file = *path ? fopen(path, "r") : NULL;
+    if (!*path) {
+        puts("No tuning file: backends are chosen by the features of the CPU, or by "
+             "POSENC_BACKEND "
+             "and POSENC_MAX_ISA.\nposenc tune measures this CPU and writes one.");
+        return;
+    }
+    if (!file)
+        cli_reject("tuning file", path, "%s", strerror(errno));
+    text_print(stdout, "%s: %s\n", unused ? "Not used" : "In force", unused ? unused : path);
+    puts(
+        "A call uses the first line of its kernel that fits: backend, dtype, and at most these "
+        "bytes.\n");
+    while (fgets(line, sizeof line, file)) {
+        line[strcspn(line, "\n")] = '\0';
+        text_print(stdout, "%s\n", line);
+    }
+    fclose(file);
+}
+
+static void list_topics(const char *kind, const char *heading)
 {
     printf("%-20s %s\n", kind, heading);
     for (size_t i = 0; topic_at(i); i++)
         if (strcmp(topic_at(i)->kind, kind) == 0)
             printf("%-20s %s\n", topic_at(i)->name, topic_at(i)->summary);
-    return EXIT_OK;
 }
 
 /* ---- The command ---- */
@@ -207,8 +222,8 @@ static int list_topics(const char *kind, const char *heading)
 /* Operand of posenc list. */
 struct list_kind {
     const char *name;
-    int (*print)(struct cli *cli); /* NULL: list_topics(topic, heading) prints it */
-    const char *topic, *heading;   /* NULL unless print is NULL */
+    void (*print)(struct cli *cli); /* NULL: list_topics(topic, heading) prints it */
+    const char *topic, *heading;    /* NULL unless print is NULL */
 };
 
 /* The first BY_DEFAULT are printed without an operand. */
@@ -222,46 +237,42 @@ static const struct list_kind kinds[] = {
     { "methods", NULL, "method", "a kernel used in a certain way: posenc explain NAME" },
     { "cases", list_cases, NULL, NULL },
     { "types", list_types, NULL, NULL },
-    { "tuning", tuning_file_list, NULL, NULL },
+    { "tuning", list_tuning, NULL, NULL },
 };
 enum { N_KINDS = sizeof kinds / sizeof *kinds, BY_DEFAULT = 3 };
 
-static int print_kind(struct cli *cli, const struct list_kind *kind)
+static void print_kind(struct cli *cli, const struct list_kind *kind)
 {
     if (cli->dtype.n > 0 && kind->print != list_cases)
-        return cli_reject(cli, "--dtype", NULL, "has no effect here: it is for list cases");
-    return kind->print ? kind->print(cli) : list_topics(kind->topic, kind->heading);
+        cli_reject("--dtype", NULL, "has no effect here: it is for list cases");
+    if (kind->print)
+        kind->print(cli);
+    else
+        list_topics(kind->topic, kind->heading);
 }
 
-static int print_default(struct cli *cli)
+static void print_default(struct cli *cli)
 {
-    int status = EXIT_OK;
-    for (size_t i = 0; i < BY_DEFAULT && status == EXIT_OK; i++) {
-        status = print_kind(cli, &kinds[i]);
-        if (status == EXIT_OK)
-            puts("");
+    char others[256] = "";
+    for (size_t i = 0; i < BY_DEFAULT; i++) {
+        print_kind(cli, &kinds[i]);
+        puts("");
     }
-    if (status == EXIT_OK) {
-        char others[256] = "";
-        for (size_t i = BY_DEFAULT; i < N_KINDS; i++)
-            text_list_add(others, sizeof others, ", ", kinds[i].name);
-        printf("More: posenc list %s; posenc explain NAME\n", others);
-    }
-    return status;
+    for (size_t i = BY_DEFAULT; i < N_KINDS; i++)
+        text_list_add(others, sizeof others, ", ", kinds[i].name);
+    printf("More: posenc list %s; posenc explain NAME\n", others);
 }
 
 int command_list(struct cli *cli)
 {
     const char *names[N_KINDS];
-    if (cli->n_operands == 0)
-        return print_default(cli);
     if (cli->n_operands > 1)
-        return cli_reject(cli, "unexpected argument", cli->operands[1],
-                          "expected one kind of thing");
-    for (size_t i = 0; i < N_KINDS; i++) {
+        cli_reject("unexpected argument", cli->operands[1], "expected one kind of thing");
+    for (size_t i = 0; i < N_KINDS; i++)
         names[i] = kinds[i].name;
-        if (strcmp(cli->operands[0], names[i]) == 0)
-            return print_kind(cli, &kinds[i]);
-    }
-    return cli_reject_name(cli, "kind", cli->operands[0], names, N_KINDS);
+    if (cli->n_operands == 0)
+        print_default(cli);
+    else
+        print_kind(cli, &kinds[cli_find_name("kind", cli->operands[0], names, N_KINDS)]);
+    return EXIT_OK;
 }

@@ -2,26 +2,25 @@
  * The posenc program: finds the command, parses its options and runs it.
  *
  * If there are plug-ins, a command that calls kernels itself runs in a worker. All other commands are external
- * programs, posenc-NAME (external.h).
+ * programs, posenc-NAME (data.h).
  */
 #define _POSIX_C_SOURCE 200809L
 #include "worker.h"
 #include "args.h"
 #include "data.h"
-#include "external.h"
 #include "outputs.h"
-#include "pair.h"
 #include "plugins.h"
 #include "select.h"
 #include "base/text/text.h"
-#include "table.h"
-#include "tuning_file.h"
 
 #include <errno.h>
+#include <math.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct command commands[] = {
     { "list", FOR_LIST, command_list,
@@ -31,16 +30,14 @@ static const struct command commands[] = {
       "--config supports and rejects.\n"
       "Examples\n"
       "  posenc list kernels\n"
-      "  posenc list cases --dtype bf16\n",
-      NULL, 0 },
+      "  posenc list cases --dtype bf16\n" },
     { "verify", FOR_VERIFY, command_verify, "", "Checks backends for conformance",
       "Runs golden vectors, accuracy scans with error limits, digests, and checks of memory,\n"
       "properties, side effects and random problems on every backend that runs here, or on\n"
       "those selected. With --plugin alone, on the plug-in. Exit code 1 if anything fails.\n"
       "Examples\n"
       "  posenc verify --kernel rope_half --backend avx2\n"
-      "  posenc verify -v --case rope_half/f32/given/hd96-r24\n",
-      record_formats, BY_VERIFY },
+      "  posenc verify -v --case rope_half/f32/given/hd96-r24\n" },
     { "bench", FOR_BENCH, command_bench, "", "Times backends",
       "Prints a median with an interval, GB/s of useful bytes, % of roofline and the speedup\n"
       "over libm. Every output is checked before it is timed. Without --model: one shape in\n"
@@ -54,8 +51,7 @@ static const struct command commands[] = {
       "Examples\n"
       "  posenc bench --kernel rope_half --dtype bf16\n"
       "  posenc bench --instructions --kernel rope_half\n"
-      "  posenc bench --model llama-3.1-8b -o run.jsonl\n",
-      record_formats, BY_BENCH },
+      "  posenc bench --model llama-3.1-8b -o run.jsonl\n" },
     { "pair", FOR_PAIR, command_pair, "BASE HEAD", "Times two builds side by side, once",
       "BASE and HEAD are builds of the library (libposenc.so) or plug-ins. Both are timed in\n"
       "this process, alternately, with a second copy of BASE as the A/A control. One process\n"
@@ -66,8 +62,7 @@ static const struct command commands[] = {
       "77 if nothing can be timed.\n"
       "Examples\n"
       "  posenc pair base/libposenc.so head/libposenc.so --kernel rope_half\n"
-      "  posenc pair old.so new.so --part results,times -o pair.jsonl\n",
-      pair_formats, BY_ALL },
+      "  posenc pair old.so new.so --part results,times -o pair.jsonl\n" },
     { "table", FOR_TABLE, command_table, "[TABLE]",
       "Prints the numbers that a kernel computes, by one backend",
       "--problem LINE prints the output of any kernel. Of sinusoidal and rope_table, "
@@ -85,22 +80,15 @@ static const struct command commands[] = {
       "  posenc table rope_table --model llama-3.1-8b --positions 131071\n"
       "  posenc table frequencies --problem 'rope_table rotary_dim=128 scaling=ntk factor=4'\n"
       "  posenc table --problem 't5_bias heads=1 queries=1 keys=9 query_offset=4\n"
-      "      num_buckets=8 max_distance=16 bidirectional=true recipe=index'\n",
-      table_formats, BY_ALL },
-    { "vectors", FOR_VECTORS, command_vectors, "info|export DIR|prompts DIR|answers DIR",
+      "      num_buckets=8 max_distance=16 bidirectional=true recipe=index'\n" },
+    { "vectors", FOR_VECTORS, command_vectors, "prompts DIR|answers DIR",
       "Exports golden vectors, and judges answers to them",
-      "info counts cases and values by group and explains the flags. export writes a new\n"
-      "folder: cases.jsonl has the parameters of each case and names its tensors, which are\n"
-      "files in safetensors format. `sha256sum -c vectors/SHA256SUMS` checks them there.\n"
-      "prompts writes each case as the file that a program answers (docs/protocol.md), with\n"
-      "the calls of --model. answers reads DIR/answers and gives the verdict of verify, for\n"
-      "the same options.\n"
+      "prompts writes a new folder: each case as the file that a program answers\n"
+      "(docs/protocol.md), its expected outputs, and the calls of --model. answers reads\n"
+      "DIR/answers and gives the verdict of verify, for the same options.\n"
       "Examples\n"
-      "  posenc vectors info\n"
-      "  posenc vectors export golden\n"
       "  posenc vectors prompts work --kernel rope_half --model llama-3.1-8b\n"
-      "  posenc vectors answers work --kernel rope_half --model llama-3.1-8b\n",
-      record_formats, BY_VERIFY },
+      "  posenc vectors answers work --kernel rope_half --model llama-3.1-8b\n" },
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 
@@ -168,7 +156,7 @@ static const struct command *find_command(const char *name)
     return NULL;
 }
 
-static int reject_command(const char *name)
+_Noreturn static void reject_command(const char *name)
 {
     const char *names[N_COMMANDS + N_EXTERNAL];
     size_t n = 0;
@@ -176,20 +164,22 @@ static int reject_command(const char *name)
         names[n++] = commands[i].name;
     for (size_t i = 0; i < N_EXTERNAL; i++)
         names[n++] = external_commands[i].name;
-    return cli_reject_name(&(struct cli){ 0 }, "command", name, names, n);
+    cli_reject_name("command", name, names, n);
 }
 
-static int run_external(const char *name, char **argv)
+_Noreturn static void run_external(const char *name, char **argv)
 {
-    const int status = external_exec(name, argv);
-    for (size_t i = 0; i < N_EXTERNAL && status == EXTERNAL_NOT_FOUND; i++)
-        if (strcmp(name, external_commands[i].name) == 0)
-            return cli_reject(
-                &(struct cli){ .command = name }, "command", NULL,
-                "posenc-%s is not installed: install the Python part of posenc (list, verify, "
-                "bench and table work without it)",
-                name);
-    return status == EXTERNAL_NOT_FOUND ? reject_command(name) : status;
+    external_exec(name, argv);
+    for (size_t i = 0; i < N_EXTERNAL; i++) {
+        if (strcmp(name, external_commands[i].name) != 0)
+            continue;
+        cli_set_command(name);
+        cli_reject("command", NULL,
+                   "posenc-%s is not installed: install the Python part of posenc (list, "
+                   "verify, bench and table work without it)",
+                   name);
+    }
+    reject_command(name);
 }
 
 /* Prints the default backend of each kernel if POSENC_VERBOSE is set. */
@@ -216,7 +206,7 @@ static int check_stdout(int status)
     if (status == EXIT_OK && (outputs_pipe_is_broken() || error == EPIPE))
         return EXIT_BROKEN_PIPE;
     if (error != 0 && error != EPIPE) {
-        outputs_reject_stdout(&(struct cli){ 0 }, error);
+        outputs_complain_stdout(error);
         return status == EXIT_OK ? EXIT_USAGE : status;
     }
     return status;
@@ -228,17 +218,93 @@ static bool calls_kernels(const struct command *command, const struct cli *cli)
     return (command->bit & (FOR_LIST | FOR_TABLE)) || cli->verbose || cli->instructions;
 }
 
-struct command_call {
+/* ---- Commands in a worker ---- */
+
+static volatile sig_atomic_t caught_signal; /* 0: none */
+
+/* A command that calls kernels, in a worker that keeps standard output. */
+struct command_run {
     const struct command *command;
     struct cli *cli;
+    struct worker_job job;
+    int code;
+    bool has_code;     /* the worker sent it */
+    int passed_signal; /* passed on to the worker; 0: none */
+    int n_polls;       /* polls since then */
 };
 
-static int run_with_plugins(void *user)
+static void catch_signal(int number) { caught_signal = number; }
+
+static size_t run_with_plugins(void *user, size_t first)
 {
-    const struct command_call *call = user;
+    const struct command_run *run = user;
+    (void)first;
     plugins_load_all();
-    return check_stdout(call->command->run(call->cli));
+    worker_exit(check_stdout(run->command->run(run->cli)));
 }
+
+static void receive_exit_code(void *user, json_t *message)
+{
+    struct command_run *run = user;
+    if (json_unpack(message, "{s:i}", "code", &run->code) == 0)
+        run->has_code = true;
+}
+
+/* Returns true if the command ended by SIGPIPE since the reader of its output went away. */
+static bool has_broken_pipe(int number)
+{
+    struct pollfd out = { .fd = STDOUT_FILENO, .events = POLLOUT };
+    return number == SIGPIPE && poll(&out, 1, 0) > 0 &&
+           (out.revents & (POLLERR | POLLHUP)) != 0;
+}
+
+static size_t report_early_end(void *user, const struct worker_end *end)
+{
+    struct command_run *run = user;
+    run->has_code = false;
+    run->code = has_broken_pipe(end->signal) ? EXIT_BROKEN_PIPE : EXIT_CONFORMANCE;
+    if (run->code == EXIT_CONFORMANCE && !caught_signal)
+        text_print(stderr, "posenc %s: %s %s\n", run->command->name, end->cause,
+                   end->status->activity);
+    return run->job.n_steps;
+}
+
+/* Passes a signal on. Returns false after the time that the worker has to write its results. */
+static bool pass_signal(void *user)
+{
+    enum { GRACE_POLLS = 8 };
+    struct command_run *run = user;
+    if (caught_signal && !run->passed_signal)
+        kill(-run->job.pid, run->passed_signal = caught_signal);
+    run->n_polls += run->passed_signal != 0;
+    return run->n_polls <= GRACE_POLLS;
+}
+
+static int run_in_worker(const struct command *command, struct cli *cli)
+{
+    const struct worker_limits limits = worker_limits_of(cli->limit, (double)INFINITY);
+    struct sigaction before[N_END_SIGNALS], action = { .sa_handler = catch_signal };
+    struct command_run run = { .command = command, .cli = cli, .code = EXIT_CONFORMANCE };
+    run.job = (struct worker_job){ .user = &run,
+                                   .n_steps = 1,
+                                   .run = run_with_plugins,
+                                   .on_message = receive_exit_code,
+                                   .on_early_end = report_early_end,
+                                   .prints = true };
+    for (int i = 0; i < N_END_SIGNALS; i++) {
+        sigaction(end_signals[i], NULL, &before[i]);
+        if (before[i].sa_handler != SIG_IGN) /* nohup ignores SIGHUP */
+            sigaction(end_signals[i], &action, NULL);
+    }
+    workers_run(&run.job, 1, 1, &limits, pass_signal, &run);
+    for (int i = 0; i < N_END_SIGNALS; i++)
+        sigaction(end_signals[i], &before[i], NULL);
+    if (caught_signal && !run.has_code)
+        raise(caught_signal);
+    return run.code;
+}
+
+/* ---- The program ---- */
 
 static int print_version(void)
 {
@@ -255,16 +321,15 @@ static int run_command(const struct command *command, struct cli *cli)
     if (cli->version)
         return print_version();
     if (cli->quick && (cli->full || cli->exhaustive))
-        return cli_reject(cli, "--quick", NULL, "expected without %s",
-                          cli->full ? "--full" : "--exhaustive");
+        cli_reject("--quick", NULL, "expected without %s",
+                   cli->full ? "--full" : "--exhaustive");
     plugins_set_limit(cli->limit);
     data_plugins();
-    if (select_environment(cli) != EXIT_OK || tuning_file_select_environment(cli) != EXIT_OK)
-        return EXIT_USAGE;
+    select_environment(cli);
+    tuning_file_select_environment();
     print_defaults();
     if (calls_kernels(command, cli) && (plugins_exist() || cli->plugin.n > 0))
-        return worker_run_command(run_with_plugins, &(struct command_call){ command, cli },
-                                  command->name, cli->limit);
+        return run_in_worker(command, cli);
     return command->run(cli);
 }
 
@@ -277,7 +342,7 @@ static int help_command(char *program, const char *name)
     }
     const struct command *command = find_command(name);
     if (!command)
-        return run_external(name, (char *[]){ program, NULL, "--help", NULL });
+        run_external(name, (char *[]){ program, NULL, "--help", NULL });
     cli_print_help(command);
     return EXIT_OK;
 }
@@ -302,11 +367,11 @@ int main(int argc, char **argv)
         return check_stdout(print_version());
     const struct command *command = find_command(name);
     if (!command)
-        return run_external(name, argv);
+        run_external(name, argv);
     struct cli cli = { .command = command->name, .argc = argc, .argv = argv };
-    int status = cli_parse(&cli, command, argc - 1, argv + 1);
-    if (status == EXIT_OK)
-        status = run_command(command, &cli);
+    cli_set_command(command->name);
+    cli_parse(&cli, command, argc - 1, argv + 1);
+    const int status = run_command(command, &cli);
     cli_free(&cli);
     return check_stdout(status);
 }

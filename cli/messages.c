@@ -1,16 +1,24 @@
-/* Prints error messages and notes on standard error (see args.h). */
-#define _POSIX_C_SOURCE 200809L
-#include "base/text/text.h"
+/* Prints error messages, notes and the progress line on standard error (see messages.h). */
+#define _DEFAULT_SOURCE
+#include "messages.h"
 #include "args.h"
+#include "base/clock.h"
+#include "worker.h"
 
+#include <math.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
+static const char *command; /* NULL: none */
 static bool quiet;
 
+void cli_set_command(const char *name) { command = name; }
 void cli_set_quiet(bool is_quiet) { quiet = is_quiet; }
-bool cli_is_quiet(void) { return quiet; }
 
 void cli_print_note(const char *format, ...)
 {
@@ -21,26 +29,34 @@ void cli_print_note(const char *format, ...)
     va_end(arguments);
 }
 
-static void print_command(const struct cli *cli)
+/* Prints "posenc COMMAND: ITEM: " and the value, if there is one. */
+static void print_item(const char *item, const char *value)
 {
     fflush(stdout);
-    text_print(stderr, "posenc%s%s: ", cli->command ? " " : "",
-               cli->command ? cli->command : "");
-}
-
-int cli_reject(const struct cli *cli, const char *item, const char *value, const char *expected,
-               ...)
-{
-    print_command(cli);
-    text_print(stderr, "%s: ", item);
+    text_print(stderr, "posenc%s%s: %s: ", command ? " " : "", command ? command : "", item);
     if (value)
         text_print(stderr, "%s: ", *value != '\0' ? value : "(empty)");
+}
+
+void cli_complain(const char *item, const char *value, const char *expected, ...)
+{
     va_list arguments;
+    print_item(item, value);
     va_start(arguments, expected);
     text_vprint(stderr, expected, arguments);
     va_end(arguments);
     fputc('\n', stderr);
-    return EXIT_USAGE;
+}
+
+void cli_reject(const char *item, const char *value, const char *expected, ...)
+{
+    va_list arguments;
+    print_item(item, value);
+    va_start(arguments, expected);
+    text_vprint(stderr, expected, arguments);
+    va_end(arguments);
+    fputc('\n', stderr);
+    worker_exit(EXIT_USAGE);
 }
 
 /* Returns true if `value` may be a misspelling of a name: few letters differ, or the name contains it. */
@@ -51,12 +67,10 @@ static bool is_similar(const char *value, const char *name)
                                    (length >= 3 && strstr(name, value)));
 }
 
-int cli_reject_name(const struct cli *cli, const char *item, const char *value,
-                    const char *const *names, size_t n)
+void cli_reject_name(const char *item, const char *value, const char *const *names, size_t n)
 {
     enum { SHORT_LIST = 16, NEAREST = 3, LONGEST = 96 };
-    print_command(cli);
-    text_print(stderr, "%s: %s: ", item, *value != '\0' ? value : "(empty)");
+    print_item(item, value);
     const char *near[NEAREST];
     size_t n_near = 0;
     for (size_t distance = 0; distance <= LONGEST && n_near < NEAREST; distance++) {
@@ -76,27 +90,126 @@ int cli_reject_name(const struct cli *cli, const char *item, const char *value,
             text_print(stderr, "%s %s", i == 0 ? "" : ",", names[i]);
         fputc('\n', stderr);
     }
-    return EXIT_USAGE;
+    worker_exit(EXIT_USAGE);
 }
 
-int cli_reject_status(const struct cli *cli, const char *item, enum posenc_status status,
-                      const struct posenc_error *error)
+size_t cli_find_name(const char *item, const char *value, const char *const *names, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(names[i], value) == 0)
+            return i;
+    cli_reject_name(item, value, names, n);
+}
+
+void cli_reject_status(const char *item, enum posenc_status status,
+                       const struct posenc_error *error)
 {
     char text[640];
     if (!error || !*error->what)
-        return cli_reject(cli, item, NULL, "%s", posenc_status_string(status));
+        cli_reject(item, NULL, "%s", posenc_status_string(status));
     posenc_error_text(error, text, sizeof text);
-    return cli_reject(cli, item, NULL, "%s", text);
+    cli_reject(item, NULL, "%s", text);
 }
 
-int cli_reject_memory(const struct cli *cli)
+void *cli_allocate(size_t n, size_t size)
 {
-    return cli_reject(cli, "memory", NULL, "allocation failed");
+    void *memory = calloc(n > 0 ? n : 1, size);
+    if (!memory)
+        cli_reject("memory", NULL, "allocation failed");
+    return memory;
 }
 
-int cli_reject_operands(const struct cli *cli)
+/* ---- Progress ---- */
+
+enum { LINE = 512, STANDARD_WIDTH = 80 };
+
+static const char erase[] = "\r\033[K";
+static const char *current;           /* command of the line; NULL: none */
+static double begun, last;            /* seconds: start, and last drawing */
+static volatile sig_atomic_t visible; /* true while a line is on the terminal */
+
+static bool can_erase(void)
 {
-    return cli->n_operands == 0 ? EXIT_OK
-                                : cli_reject(cli, "unexpected argument", cli->operands[0],
-                                             "expected options only");
+    const char *term = getenv("TERM");
+    return !quiet && isatty(STDERR_FILENO) && term && *term && strcmp(term, "dumb") != 0;
+}
+
+/* Returns the width of the terminal minus one, since some terminals wrap a full line. */
+static size_t line_width(void)
+{
+    struct winsize size;
+    size_t columns = STANDARD_WIDTH;
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+        columns = size.ws_col;
+    return (columns < LINE ? columns : LINE) - 1;
+}
+
+/* Writes ", about 5 s left", estimated from the time so far; "" at the beginning. */
+static void print_time_left(const struct progress *now, double spent, char text[48])
+{
+    double remaining_s = -1.0; /* not known */
+    if (now->done > 0.0)
+        remaining_s = spent * ((double)now->total - now->done) / now->done;
+    else if (now->most_s > 0.0)
+        remaining_s = fmax(now->most_s - spent, 0.0);
+    if (remaining_s < 0.0 || (now->done > 0.0 && spent < 0.5))
+        text[0] = '\0';
+    else if (remaining_s < 90.0)
+        snprintf(text, 48, ", about %.0f s left", ceil(remaining_s));
+    else
+        snprintf(text, 48, ", about %.0f min left", fmin(remaining_s / 60.0, 99999.0));
+}
+
+/* Appends the current case, shortened in its middle; nothing if there is too little room. */
+static void append_where(char line[LINE], size_t width, const char *case_id)
+{
+    enum { LEAST = 8 };
+    const size_t at = strlen(line), n = strlen(case_id);
+    if (n == 0 || at + 2 + (n < LEAST ? n : LEAST) > width)
+        return;
+    const size_t room = width - at - 2;
+    const size_t head = n <= room ? n : (room - 3) / 2, tail = n <= room ? 0 : room - 3 - head;
+    snprintf(line + at, LINE - at, "  %.*s%s%s", (int)head, case_id, n <= room ? "" : "...",
+             case_id + n - tail);
+}
+
+void progress_draw(const struct progress *now)
+{
+    const double time = clock_now();
+    if (!current || strcmp(current, now->command) != 0) {
+        current = now->command;
+        begun = time;
+        last = 0.0;
+    }
+    if (time - last < 0.1 || !can_erase())
+        return;
+    last = time;
+    char line[LINE], left[48];
+    const size_t width = line_width();
+    print_time_left(now, time - begun, left);
+    snprintf(line, sizeof line, "%s %.0f/%zu %s%s%s", now->command, floor(now->done),
+             now->total, now->unit, now->notes, left);
+    if (strlen(line) > width)
+        snprintf(line, sizeof line, "%s %.0f/%zu%s", now->command, floor(now->done), now->total,
+                 left);
+    append_where(line, width, now->case_id);
+    visible = 1;
+    fprintf(stderr, "%s%.*s", erase, (int)width, line);
+    fflush(stderr);
+}
+
+void progress_clear(void)
+{
+    current = NULL;
+    if (!visible)
+        return;
+    visible = 0;
+    fputs(erase, stderr);
+    fflush(stderr);
+}
+
+void progress_erase_in_handler(void)
+{
+    if (visible && write(STDERR_FILENO, erase, sizeof erase - 1) < 0)
+        visible = 0;
 }

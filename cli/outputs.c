@@ -4,8 +4,9 @@
  */
 #define _GNU_SOURCE
 #include "outputs.h"
-#include "external.h"
-#include "progress.h"
+#include "data.h"
+#include "messages.h"
+#include "worker.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -85,21 +86,26 @@ int outputs_error(FILE *stream)
     return write(fileno(stream), "\n", 1) < 0 ? errno : EIO;
 }
 
-int outputs_reject_stdout(const struct cli *cli, int error)
+void outputs_complain_stdout(int error)
 {
-    return error == EBADF
-               ? cli_reject(cli, "output", NULL, "standard output is closed")
-               : cli_reject(cli, "output", NULL, "standard output cannot be written: %s",
-                            strerror(error));
+    if (error == EBADF)
+        cli_complain("output", NULL, "standard output is closed");
+    else
+        cli_complain("output", NULL, "standard output cannot be written: %s", strerror(error));
 }
 
 /* ---- Targets ---- */
 
-static int reject_path(const struct cli *cli, const char *path, const char *error)
+_Noreturn static void reject_path(const char *path, const char *error)
 {
-    return cli_reject(cli, "--out", path,
-                      "cannot be written: %s; expected a file in a folder that can be written",
-                      error);
+    cli_reject("--out", path,
+               "cannot be written: %s; expected a file in a folder that can be written", error);
+}
+
+_Noreturn static void reject_stdout(int error)
+{
+    outputs_complain_stdout(error);
+    worker_exit(EXIT_USAGE);
 }
 
 /* Returns a path with links resolved, to be freed, or NULL with errno. The folder must exist, the file need not. */
@@ -145,29 +151,26 @@ static bool same_file(const struct output_file *a, const struct output_file *b)
 }
 
 /* Rejects a target that another output of this run has, and an existing file of another format. */
-static int check_target(const struct cli *cli, const struct outputs *outputs,
-                        struct output_file *output, const struct stat *old)
+static void check_target(const struct cli *cli, const struct outputs *outputs,
+                         struct output_file *output, const struct stat *old)
 {
     struct stat link;
     bool regular = old && S_ISREG(old->st_mode);
     output->target = old && !regular ? strdup(output->path) : resolve(output->path);
     if (!output->target)
-        return reject_path(cli, output->path,
-                           errno == ENOENT && lstat(output->path, &link) == 0
-                               ? "it is a dangling link"
-                               : strerror(errno));
+        reject_path(output->path, errno == ENOENT && lstat(output->path, &link) == 0
+                                      ? "it is a dangling link"
+                                      : strerror(errno));
     for (const struct output_file *other = outputs->output; other < output; other++)
         if (other->target && same_file(output, other))
-            return cli_reject(cli, "--out", output->path,
-                              "is written already%s%s: expected another path",
-                              strcmp(output->path, other->path) != 0 ? ", as " : "",
-                              strcmp(output->path, other->path) != 0 ? other->path : "");
+            cli_reject("--out", output->path, "is written already%s%s: expected another path",
+                       strcmp(output->path, other->path) != 0 ? ", as " : "",
+                       strcmp(output->path, other->path) != 0 ? other->path : "");
     if (regular && !cli->force && !matches_format(output->format, output->path))
-        return cli_reject(cli, "--out", output->path,
-                          "exists and is not a %s file of posenc: expected another path, or "
-                          "--force to overwrite it",
-                          output->format->name);
-    return EXIT_OK;
+        cli_reject("--out", output->path,
+                   "exists and is not a %s file of posenc: expected another path, or "
+                   "--force to overwrite it",
+                   output->format->name);
 }
 
 /* ---- Unnamed files ---- */
@@ -188,19 +191,18 @@ static int create_temporary(const char *target, char **name)
 }
 
 /* Opens an unnamed file in the folder of the target. The system deletes it, however the process ends. */
-static int open_unnamed(const struct cli *cli, struct output_file *output)
+static void open_unnamed(struct output_file *output)
 {
     char *name;
     const int file = create_temporary(output->target, &name);
     if (file < 0)
-        return reject_path(cli, output->path, strerror(errno));
+        reject_path(output->path, strerror(errno));
     unlink(name);
     free(name);
     output->is_unnamed = true;
     output->stream = fdopen(file, "w+");
     if (!output->stream)
-        close(file);
-    return output->stream ? EXIT_OK : reject_path(cli, output->path, strerror(errno));
+        reject_path(output->path, strerror(errno));
 }
 
 /* Returns the mode of the existing file, or that of a new file under the umask. */
@@ -254,81 +256,76 @@ static int publish(const struct output_file *output)
 
 /* ---- Opening ---- */
 
-static int open_file(const struct cli *cli, const struct outputs *outputs,
-                     struct output_file *output)
+static void open_file(const struct cli *cli, const struct outputs *outputs,
+                      struct output_file *output)
 {
     struct stat old;
     bool exists = stat(output->path, &old) == 0;
     if (exists && S_ISDIR(old.st_mode))
-        return reject_path(cli, output->path, "it is a folder");
+        reject_path(output->path, "it is a folder");
     if (exists && access(output->path, W_OK) != 0)
-        return reject_path(cli, output->path, strerror(errno));
-    if (check_target(cli, outputs, output, exists ? &old : NULL) != EXIT_OK)
-        return EXIT_USAGE;
-    if (!exists || S_ISREG(old.st_mode))
-        return open_unnamed(cli, output);
+        reject_path(output->path, strerror(errno));
+    check_target(cli, outputs, output, exists ? &old : NULL);
+    if (!exists || S_ISREG(old.st_mode)) {
+        open_unnamed(output);
+        return;
+    }
     output->stream = fopen(output->path, "w");
-    return output->stream ? EXIT_OK : reject_path(cli, output->path, strerror(errno));
+    if (!output->stream)
+        reject_path(output->path, strerror(errno));
 }
 
-static int add_output(const struct cli *cli, struct outputs *outputs,
-                      const struct output_format *format, const char *path)
+static void add_output(const struct cli *cli, struct outputs *outputs,
+                       const struct output_format *format, const char *path)
 {
     if (outputs->n == LIST_MAX)
-        return cli_reject(cli, "--out", path, "expected at most %d outputs", LIST_MAX);
+        cli_reject("--out", path, "expected at most %d outputs", LIST_MAX);
     for (size_t i = 0; i < outputs->n; i++) {
         const char *other = outputs->output[i].path;
         if (!path && !other)
-            return cli_reject(cli, "--out", format->name,
-                              "%s goes to stdout already: expected FORMAT:PATH",
-                              outputs->output[i].format->name);
+            cli_reject("--out", format->name, "%s goes to stdout already: expected FORMAT:PATH",
+                       outputs->output[i].format->name);
     }
     struct output_file *output = &outputs->output[outputs->n++];
     *output = (struct output_file){ .format = format, .path = path };
-    if (!path) {
-        output->stream = stdout;
-        int mode = fcntl(STDOUT_FILENO, F_GETFL);
-        return mode < 0 || (mode & O_ACCMODE) == O_RDONLY ? outputs_reject_stdout(cli, EBADF)
-                                                          : EXIT_OK;
+    if (path) {
+        ignore_broken_pipes();
+        open_file(cli, outputs, output);
+        return;
     }
-    ignore_broken_pipes();
-    return open_file(cli, outputs, output);
+    output->stream = stdout;
+    const int mode = fcntl(STDOUT_FILENO, F_GETFL);
+    if (mode < 0 || (mode & O_ACCMODE) == O_RDONLY)
+        reject_stdout(EBADF);
 }
 
-static int add_request(const struct cli *cli, struct outputs *outputs,
-                       const struct output_format *formats, unsigned commands,
-                       const char *request)
+static void add_request(const struct cli *cli, struct outputs *outputs, const char *request)
 {
-    size_t n = 0, length = strcspn(request, ":");
-    const struct output_format *format = format_find(formats, commands, request, length);
-    if (!format) {
-        const char *names[LIST_MAX];
-        char name[96];
-        for (; formats->name && n < LIST_MAX; formats++)
-            if (formats->commands & commands)
-                names[n++] = formats->name;
-        snprintf(name, sizeof name, "%.*s", (int)length, request);
-        return cli_reject_name(cli, "--out", name, names, n);
-    }
+    const int length = (int)strcspn(request, ":");
+    const struct output_format *format = NULL;
+    const char *names[LIST_MAX];
+    char name[96];
+    size_t n = 0;
+    snprintf(name, sizeof name, "%.*s", length, request);
+    while ((format = format_next(cli, format)) && strcmp(format->name, name) != 0)
+        names[n++] = format->name;
+    if (!format)
+        cli_reject_name("--out", name, names, n);
     const char *path = request[length] == ':' ? request + length + 1 : NULL;
     if (path && *path == '\0')
-        return cli_reject(cli, "--out", request, "expected FORMAT or FORMAT:PATH");
-    if (format->program && external_check_format(cli, format) != EXIT_OK)
-        return EXIT_USAGE;
-    return add_output(cli, outputs, format, path && strcmp(path, "-") == 0 ? NULL : path);
+        cli_reject("--out", request, "expected FORMAT or FORMAT:PATH");
+    if (format->program)
+        external_check_format(format);
+    add_output(cli, outputs, format, path && strcmp(path, "-") == 0 ? NULL : path);
 }
 
-int outputs_open(struct cli *cli, struct outputs *outputs, const struct output_format *formats,
-                 unsigned commands)
+void outputs_open(const struct cli *cli, struct outputs *outputs)
 {
     outputs->n = 0;
-    for (size_t i = 0; i < cli->out.n; i++) {
-        if (add_request(cli, outputs, formats, commands, cli->out.item[i]) != EXIT_OK) {
-            outputs_discard(outputs);
-            return EXIT_USAGE;
-        }
-    }
-    return cli->out.n > 0 ? EXIT_OK : add_output(cli, outputs, &formats[0], NULL);
+    for (size_t i = 0; i < cli->out.n; i++)
+        add_request(cli, outputs, cli->out.item[i]);
+    if (cli->out.n == 0)
+        add_output(cli, outputs, format_next(cli, NULL), NULL);
 }
 
 static void discard(struct output_file *output)
@@ -348,9 +345,9 @@ void outputs_discard(struct outputs *outputs)
 }
 
 /* Has an external program write its format. If it fails, the other outputs are kept, so that no records are lost. */
-static void export(const struct cli *cli, struct output_file *output, const json_t *records)
+static void export(struct output_file *output, const json_t *records)
 {
-    const int status = external_write_format(cli, output->format, records, output->stream);
+    const int status = external_write_format(output->format, records, output->stream);
     pipe_is_broken = pipe_is_broken || status == EXIT_BROKEN_PIPE;
     if (status == EXIT_OK || status == EXIT_BROKEN_PIPE)
         return;
@@ -358,41 +355,36 @@ static void export(const struct cli *cli, struct output_file *output, const json
     discard(output);
 }
 
-int outputs_write(const struct cli *cli, struct outputs *outputs, const json_t *records,
-                  const FILE *written)
+void outputs_write(struct outputs *outputs, const json_t *records, const FILE *written)
 {
-    int status = EXIT_OK;
-    for (size_t i = 0; i < outputs->n && status == EXIT_OK; i++) {
+    for (size_t i = 0; i < outputs->n; i++) {
         struct output_file *output = &outputs->output[i];
         if (output->stream == written)
             continue;
-        if (output->format->program) {
-            export(cli, output, records);
-        } else if (format_write(output->format, records, output->stream) != 0 &&
-                   !ferror(output->stream)) {
-            status = cli_reject(cli, "--out", output->format->name, "could not be rendered");
-        }
+        if (output->format->program)
+            export(output, records);
+        else if (format_write(output->format, records, output->stream) != 0 &&
+                 !ferror(output->stream))
+            cli_reject("--out", output->format->name, "could not be rendered");
     }
-    return status;
 }
 
-int outputs_commit(const struct cli *cli, struct outputs *outputs)
+void outputs_commit(struct outputs *outputs)
 {
-    int status = EXIT_OK; /* rename nothing before all is written */
-    for (size_t i = 0; i < outputs->n && status == EXIT_OK; i++) {
+    for (size_t i = 0; i < outputs->n; i++) { /* rename nothing before all is written */
         const struct output_file *output = &outputs->output[i];
         const int error = output->stream ? outputs_error(output->stream) : 0;
         pipe_is_broken = pipe_is_broken || error == EPIPE;
+        if (error != 0 && error != EPIPE && !output->path)
+            reject_stdout(error);
         if (error != 0 && error != EPIPE)
-            status = !output->path ? outputs_reject_stdout(cli, error)
-                                   : reject_path(cli, output->path, strerror(error));
+            reject_path(output->path, strerror(error));
     }
-    for (size_t i = 0; i < outputs->n && status == EXIT_OK; i++) {
+    for (size_t i = 0; i < outputs->n; i++) {
         const struct output_file *output = &outputs->output[i];
         const int error = output->stream && output->is_unnamed ? publish(output) : 0;
         if (error != 0)
-            status = reject_path(cli, output->path, strerror(error));
+            reject_path(output->path, strerror(error));
     }
     outputs_discard(outputs);
-    return status;
 }

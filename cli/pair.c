@@ -29,44 +29,21 @@ static bool has_part(const struct cli *cli, const char *name)
     return found;
 }
 
-static int check_parts(const struct cli *cli)
-{
-    for (size_t i = 0; i < cli->part.n; i++) {
-        size_t known = 0;
-        while (known < N_PARTS && strcmp(part_names[known], cli->part.item[i]) != 0)
-            known++;
-        if (known == N_PARTS)
-            return cli_reject_name(cli, "--part", cli->part.item[i], part_names, N_PARTS);
-    }
-    return EXIT_OK;
-}
-
 /* ---- Builds ---- */
 
-static int open_build(const struct cli *cli, const char *path, struct library **library)
+static struct library *open_build(const char *path)
 {
     char error[PLUGIN_ERROR];
-    *library = library_open(path, error);
-    if (!*library)
-        return cli_reject(cli, "build", path, "%s", error);
-    if ((*library)->abi == POSENC_ABI)
-        return EXIT_OK;
-    cli_reject(cli, "build", path,
-               "is incomparable: its ABI is %u, that of this program %u; expected builds of "
-               "ABI %u, or the posenc program of that ABI",
-               (*library)->abi, POSENC_ABI, POSENC_ABI);
-    return EXIT_INCOMPARABLE;
-}
-
-static int open_builds(struct pair_run *run)
-{
-    const struct cli *cli = run->session.cli;
-    int status = open_build(cli, cli->operands[0], &run->base);
-    if (status == EXIT_OK)
-        status = open_build(cli, cli->operands[1], &run->head);
-    if (status == EXIT_OK && has_part(cli, "times"))
-        status = open_build(cli, cli->operands[0], &run->control);
-    return status;
+    struct library *library = library_open(path, error);
+    if (!library)
+        cli_reject("build", path, "%s", error);
+    if (library->abi == POSENC_ABI)
+        return library;
+    cli_complain("build", path,
+                 "is incomparable: its ABI is %u, that of this program %u; expected builds of "
+                 "ABI %u, or the posenc program of that ABI",
+                 library->abi, POSENC_ABI, POSENC_ABI);
+    exit(EXIT_INCOMPARABLE);
 }
 
 /* Returns the record of a build, with the hash of the loaded file. */
@@ -99,7 +76,7 @@ static const struct implementation *find_usable(const struct library *library, c
 
 static void add_backends(struct pair_run *run, const struct library *library)
 {
-    for (size_t i = 0; i < library->n && run->n_backends < PAIR_BACKENDS; i++) {
+    for (size_t i = 0; i < library->n && run->n_backends < BACKENDS_MAX; i++) {
         const char *name = library->implementations[i].backend->name;
         size_t at = 0;
         while (at < run->n_backends && strcmp(run->backends[at].name, name) != 0)
@@ -124,64 +101,29 @@ static const struct posenc_backend *descriptor_of(const struct pair_run *run,
     return implementation->backend;
 }
 
-/* Returns true if the backend or its family has that name. */
-static bool has_name(const struct pair_run *run, const struct pair_backend *backend,
-                     const char *name)
-{
-    return strcmp(backend->name, name) == 0 ||
-           strcmp(descriptor_of(run, backend)->family, name) == 0;
-}
-
-static bool is_selected(const struct pair_run *run, const struct pair_backend *backend)
-{
-    const struct option_values *names = &run->session.cli->backend;
-    bool selected = names->n == 0;
-    for (size_t i = 0; i < names->n; i++)
-        selected = selected || has_name(run, backend, names->item[i]);
-    return selected;
-}
-
-/* Rejects a name of --backend if no backend has it, or none of them can run here. */
-static int check_backend(const struct pair_run *run, const char *name)
-{
-    const char *names[PAIR_BACKENDS], *unavailable_reason = NULL;
-    bool known = false, runs = false;
-    for (size_t i = 0; i < run->n_backends; i++) {
-        const struct pair_backend *backend = &run->backends[i];
-        names[i] = backend->name;
-        if (!has_name(run, backend, name))
-            continue;
-        known = true;
-        runs = runs || backend->base || backend->head;
-        unavailable_reason = posenc_backend_unavailable_reason(descriptor_of(run, backend));
-    }
-    if (!known)
-        return cli_reject_name(run->session.cli, "--backend", name, names, run->n_backends);
-    return runs ? EXIT_OK
-                : cli_reject(run->session.cli, "--backend", name,
-                             "cannot run here: %s; expected one that can",
-                             unavailable_reason ? unavailable_reason : "its build rejects it");
-}
-
 /* Keeps the selected backends that run here. Records describe the backends of head, and those that base alone has. */
-static int choose_backends(struct pair_run *run)
+static void choose_backends(struct pair_run *run)
 {
-    const struct cli *cli = run->session.cli;
     struct selection *selected = &run->session.selected;
-    size_t kept = 0;
+    struct candidates candidates = { 0 };
     add_backends(run, run->head);
     add_backends(run, run->base);
-    for (size_t i = 0; i < cli->backend.n; i++)
-        if (check_backend(run, cli->backend.item[i]) != EXIT_OK)
-            return EXIT_USAGE;
-    for (size_t i = 0; i < run->n_backends; i++)
-        if (is_selected(run, &run->backends[i]) &&
-            (run->backends[i].base || run->backends[i].head))
-            run->backends[kept++] = run->backends[i];
-    run->n_backends = kept;
-    for (size_t i = 0; i < kept && selected->n < BACKENDS_MAX; i++)
-        selected->backends[selected->n++] = descriptor_of(run, &run->backends[i]);
-    return EXIT_OK;
+    for (size_t i = 0; i < run->n_backends; i++) {
+        const struct posenc_backend *backend = descriptor_of(run, &run->backends[i]);
+        const char *reason = posenc_backend_unavailable_reason(backend);
+        candidates.backend[i] = backend;
+        if (!run->backends[i].base && !run->backends[i].head)
+            candidates.reason[i] = reason ? reason : "its build rejects it";
+    }
+    candidates.n = run->n_backends;
+    select_named(run->session.cli, &candidates);
+    for (size_t i = 0; i < candidates.n; i++) {
+        if (!candidates.chosen[i] || candidates.reason[i])
+            continue;
+        run->backends[selected->n] = run->backends[i];
+        selected->backends[selected->n++] = candidates.backend[i];
+    }
+    run->n_backends = selected->n;
 }
 
 /* ---- Cases ---- */
@@ -206,33 +148,28 @@ static bool has_backend(const struct pair_run *run, enum posenc_kernel kernel)
 static bool is_in_memory(const struct bench_case *c) { return strcmp(c->level, "DRAM") == 0; }
 
 /* Keeps the selected cases whose kernel a backend provides. */
-static int choose_cases(struct pair_run *run)
+static void choose_cases(struct pair_run *run)
 {
     struct session *session = &run->session;
     const struct cli *cli = session->cli;
     struct bench_case *cases = NULL;
-    const size_t n = cli->problem            ? session_problem_case(session, &cases)
-                     : session->n_models > 0 ? session_model_cases(session, &cases)
-                                             : session_footprint_cases(session, &cases);
+    const size_t n = session_list_cases(session, &cases);
     const bool with_memory = cli->full || cli->kernel.n > 0 || cli->cases.n > 0 ||
                              cli->problem || session->n_models > 0;
     run->cases = cases;
-    for (size_t i = 0; i < n; i++) {
-        if (!cases[i].level)
-            cases[i].level = bench_level(problem_working_set(&cases[i].problem));
+    for (size_t i = 0; i < n; i++)
         if (has_backend(run, cases[i].problem.kernel) &&
             (with_memory || !is_in_memory(&cases[i])) &&
             session_wants_case(session, cases[i].id))
             cases[run->n_cases++] = cases[i];
-    }
     if (run->n_cases > 0)
-        return EXIT_OK;
-    if (cli->cases.n > 0)
-        return session_check_patterns(session);
-    return cli_reject(cli, session->selected.names_kernels ? "--kernel" : "builds",
-                      session->selected.names_kernels ? cli->kernel.item[0] : NULL,
-                      "neither build has a selected kernel: expected a kernel of one of their "
-                      "backends (posenc list kernels)");
+        return;
+    session_check_patterns(session);
+    cli_reject(
+        session->selected.names_kernels ? "--kernel" : "builds",
+        session->selected.names_kernels ? cli->kernel.item[0] : NULL,
+        "neither build has a selected kernel: expected a kernel of one of their backends "
+        "(posenc list kernels)");
 }
 
 /* ---- Rows ---- */
@@ -255,17 +192,16 @@ static void add_rows(struct pair_run *run, const struct bench_case *c, bool firs
     }
 }
 
-static bool make_rows(struct pair_run *run)
+static void make_rows(struct pair_run *run)
 {
     const struct cli *cli = run->session.cli;
-    const size_t most = run->n_cases * run->n_backends + 1;
+    const size_t most = run->n_cases * run->n_backends;
     const bool on_all =
         cli->full || cli->problem || run->session.n_models > 0 || cli->backend.n > 0;
-    run->rows = calloc(most, sizeof *run->rows);
-    run->chosen = calloc(most, sizeof *run->chosen);
-    for (size_t c = 0; run->rows && run->chosen && c < run->n_cases; c++)
+    run->rows = cli_allocate(most, sizeof *run->rows);
+    run->chosen = cli_allocate(most, sizeof *run->chosen);
+    for (size_t c = 0; c < run->n_cases; c++)
         add_rows(run, &run->cases[c], is_in_memory(&run->cases[c]) && !on_all);
-    return run->rows && run->chosen;
 }
 
 static void select_row(struct pair_run *run, struct pair_row *row)
@@ -275,94 +211,82 @@ static void select_row(struct pair_run *run, struct pair_row *row)
     row->chosen = true;
 }
 
-static int select_line(struct pair_run *run, char *line)
+static void select_line(struct pair_run *run, char *line)
 {
     char *rest = NULL;
     const char *id = strtok_r(line, " \t\r\n", &rest), *name = strtok_r(NULL, " \t\r\n", &rest);
     if (!id)
-        return EXIT_OK;
+        return;
     for (size_t i = 0; name && i < run->n_rows; i++) {
         struct pair_row *row = &run->rows[i];
         if (strcmp(row->bench_case->id, id) == 0 && strcmp(row->backend->name, name) == 0) {
             select_row(run, row);
-            return EXIT_OK;
+            return;
         }
     }
-    return cli_reject(run->session.cli, "--pairs", id,
-                      "is not compared here with the backend %s: expected lines of a case "
-                      "and a backend that were selected",
-                      name ? name : "(none)");
+    cli_reject("--pairs", id,
+               "is not compared here with the backend %s: expected lines of a case "
+               "and a backend that were selected",
+               name ? name : "(none)");
 }
 
 /* Selects the rows that --pairs lists, or all. */
-static int choose_rows(struct pair_run *run)
+static void choose_rows(struct pair_run *run)
 {
     const struct cli *cli = run->session.cli;
     char *line = NULL;
     size_t room = 0;
-    int status = EXIT_OK;
     if (!cli->pairs) {
         for (size_t i = 0; i < run->n_rows; i++)
             select_row(run, &run->rows[i]);
-        return EXIT_OK;
+        return;
     }
     FILE *in = strcmp(cli->pairs, "-") == 0 ? stdin : fopen(cli->pairs, "r");
     if (!in)
-        return cli_reject(cli, "--pairs", cli->pairs, "%s", strerror(errno));
-    while (status == EXIT_OK && getline(&line, &room, in) > 0)
-        status = select_line(run, line);
+        cli_reject("--pairs", cli->pairs, "%s", strerror(errno));
+    while (getline(&line, &room, in) > 0)
+        select_line(run, line);
     free(line);
     if (in != stdin)
         fclose(in);
-    return status;
 }
 
 /* ---- The process ---- */
 
-static int end_with_parent(const struct cli *cli)
-{
-    return cli->parent == INT64_MIN || worker_end_with_parent((pid_t)cli->parent)
-               ? EXIT_OK
-               : cli_reject(cli, "--parent", NULL, "that process did not start this one");
-}
-
 /* Resolves the command line, opens the builds and selects rows. */
-static int prepare(struct pair_run *run)
+static void prepare(struct pair_run *run)
 {
     struct session *session = &run->session;
     const struct cli *cli = session->cli;
-    int status = select_kernels_and_dtypes(cli, &session->selected);
-    if (status == EXIT_OK && cli->problem)
-        status = problem_read_option(cli, &session->line, &session->arena);
-    if (status == EXIT_OK)
-        status = session_load_models(session, cli->model.item, cli->model.n);
-    if (status == EXIT_OK)
-        status = open_builds(run);
-    if (status == EXIT_OK)
-        status = choose_backends(run);
-    if (status == EXIT_OK)
-        status = choose_cases(run);
-    if (status == EXIT_OK && !make_rows(run))
-        status = cli_reject_memory(session->cli);
-    return status == EXIT_OK ? choose_rows(run) : status;
+    select_kernels_and_dtypes(cli, &session->selected);
+    if (cli->problem)
+        problem_read_option(cli, &session->line, &session->arena);
+    session_load_models(session);
+    run->base = open_build(cli->operands[0]);
+    run->head = open_build(cli->operands[1]);
+    if (has_part(cli, "times"))
+        run->control = open_build(cli->operands[0]);
+    choose_backends(run);
+    choose_cases(run);
+    make_rows(run);
+    choose_rows(run);
+    session->compare = json_pack("{s:o,s:o}", "base", build_record(run->base), "head",
+                                 build_record(run->head));
 }
 
-static int run_parts(struct pair_run *run)
+static void run_parts(struct pair_run *run)
 {
     const struct cli *cli = run->session.cli;
-    int status = EXIT_OK;
     if (has_part(cli, "results"))
-        status = pair_compare_results(run);
+        pair_compare_results(run);
     for (size_t i = 0; i < run->n_rows && !cli->pairs; i++)
         records_append(&run->session.records,
                        pair_record_planned(&run->rows[i], has_part(cli, "code")));
-    if (status == EXIT_OK && has_part(cli, "times"))
-        status = pair_time_rows(run);
-    if (status == EXIT_OK && has_part(cli, "counts"))
+    if (has_part(cli, "times"))
+        pair_time_rows(run);
+    if (has_part(cli, "counts"))
         pair_count_instructions(run);
-    if (status == EXIT_OK)
-        session_exit_if_interrupted(&run->session);
-    return status;
+    session_exit_if_interrupted(&run->session);
 }
 
 static int exit_code(const struct pair_run *run)
@@ -375,40 +299,25 @@ static int exit_code(const struct pair_run *run)
                                    : EXIT_OK;
 }
 
-static int pair_builds(struct pair_run *run)
-{
-    struct session *session = &run->session;
-    int status = prepare(run);
-    if (status != EXIT_OK)
-        return status;
-    session->compare = json_pack("{s:o,s:o}", "base", build_record(run->base), "head",
-                                 build_record(run->head));
-    session->formats = pair_formats;
-    status = session_open(session, BY_ALL, !session->cli->pairs);
-    if (status == EXIT_OK)
-        status = run_parts(run);
-    if (status != EXIT_OK)
-        return status;
-    status = session_end(session, true);
-    return status == EXIT_OK ? exit_code(run) : status;
-}
-
 int command_pair(struct cli *cli)
 {
     if (cli->n_operands != 2)
-        return cli_reject(cli, "operands", cli->n_operands > 2 ? cli->operands[2] : NULL,
-                          "expected two builds of the library, or two plug-ins: BASE HEAD");
-    if (check_parts(cli) != EXIT_OK || end_with_parent(cli) != EXIT_OK)
-        return EXIT_USAGE;
+        cli_reject("operands", cli->n_operands > 2 ? cli->operands[2] : NULL,
+                   "expected two builds of the library, or two plug-ins: BASE HEAD");
+    for (size_t i = 0; i < cli->part.n; i++)
+        cli_find_name("--part", cli->part.item[i], part_names, N_PARTS);
+    if (cli->parent != INT64_MIN && !worker_end_with_parent((pid_t)cli->parent))
+        cli_reject("--parent", NULL, "that process did not start this one");
     if (timings_unavailable_reason())
-        return timings_report_unavailable(cli);
-    struct pair_run *run = calloc(1, sizeof *run);
-    if (!run)
-        return cli_reject_memory(cli);
+        return timings_report_unavailable();
+    struct pair_run *run = cli_allocate(1, sizeof *run);
     run->session.cli = cli;
     run->seed = rng_u64(cli->seed != INT64_MIN ? (uint64_t)cli->seed : 0, 0);
-    const int status = pair_builds(run);
-    session_abort(&run->session);
+    prepare(run);
+    session_open(&run->session, !cli->pairs);
+    run_parts(run);
+    session_end(&run->session, true);
+    const int status = exit_code(run);
     free(run->rows);
     free(run->chosen);
     free(run->cases);

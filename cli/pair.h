@@ -10,8 +10,6 @@
 #include "conformance/engine/library.h"
 #include "session.h"
 
-enum { PAIR_BACKENDS = 2 * BACKENDS_MAX };
-
 /* Backend of one build or both. An implementation is NULL if the build lacks it or it cannot run here. `control` is the
  * implementation in a second copy of base. */
 struct pair_backend {
@@ -36,7 +34,7 @@ struct pair_run {
     struct library *base, *head;
     struct library *control; /* second copy of base, for the A/A control; NULL without times */
     size_t n_backends, n_cases, n_rows, n_chosen;
-    struct pair_backend backends[PAIR_BACKENDS];
+    struct pair_backend backends[BACKENDS_MAX];
     struct bench_case *cases;
     struct pair_row *rows;    /* case by case */
     struct pair_row **chosen; /* in the order of --pairs */
@@ -45,14 +43,13 @@ struct pair_run {
 };
 
 /* Runs the suites on both builds and compares their outputs. Appends records of checks, changes and agreements. */
-int pair_compare_results(struct pair_run *run);
+void pair_compare_results(struct pair_run *run);
 /* Times the selected rows. Appends records of samples. */
-int pair_time_rows(struct pair_run *run);
+void pair_time_rows(struct pair_run *run);
 /* Counts instructions of the selected rows in both builds, at least of one row, within --time-limit. */
 void pair_count_instructions(struct pair_run *run);
 
 /* Returns the record that announces a row; with the addresses of its code if `with_entries`. */
 json_t *pair_record_planned(const struct pair_row *row, bool with_entries);
-extern const struct output_format pair_formats[]; /* of --out */
 
 #endif

@@ -22,7 +22,7 @@ struct results {
     struct checks checks;
     struct conf_options options;
     struct checks_implementation
-        implementations[2 * PAIR_BACKENDS]; /* base and head of each backend */
+        implementations[2 * BACKENDS_MAX]; /* base and head of each backend */
     struct problem_line *extra;
     size_t n_extra;
     json_t *failures;          /* failed checks of base, by case, backend and suite */
@@ -35,21 +35,20 @@ static size_t base_of(size_t index) { return index - index % 2; }
 
 /* ---- In the worker ---- */
 
-static void set_errors(json_t *record, const struct output_change *c)
+/* Returns the largest error of both builds, and its limit and place; an empty object without an oracle. */
+static json_t *errors_of(const struct output_change *c)
 {
-    json_object_set_new(record, "base",
-                        json_pack("{s:o,s:o}", "max", record_number(c->base_max), "value",
-                                  record_hex((double)c->base_got)));
-    json_object_set_new(record, "head",
-                        json_pack("{s:o,s:o}", "max", record_number(c->head.max), "value",
-                                  record_hex((double)c->head.got)));
-    json_object_set_new(record, "metric", json_string(c->head.metric));
-    json_object_set_new(record, "limit", record_number(c->head.limit));
-    json_object_set_new(record, "worst_at", json_string(c->head.worst_at));
-    json_object_set_new(record, "want", record_hex(c->head.want));
+    return c->head.metric
+               ? json_pack("{s:{s:o,s:o},s:{s:o,s:o},s:s,s:o,s:s,s:o}", "base", "max",
+                           record_number(c->base_max), "value", record_hex((double)c->base_got),
+                           "head", "max", record_number(c->head.max), "value",
+                           record_hex((double)c->head.got), "metric", c->head.metric, "limit",
+                           record_number(c->head.limit), "worst_at", c->head.worst_at, "want",
+                           record_hex(c->head.want))
+               : json_object();
 }
 
-/* Sends a record of outputs that differ, with the largest error of both builds if there is an oracle. */
+/* Sends a record of outputs that differ. */
 static void send_change(void *user, const struct output_change *c)
 {
     const struct results *results = user;
@@ -59,19 +58,19 @@ static void send_change(void *user, const struct output_change *c)
         return;
     json_t *record =
         emit_result("change", r->kernel, case_dtype(r->id), r->numerics, r->id, r->backend);
-    json_object_set_new(record, "suite", json_string(r->suite));
-    json_object_set_new(record, "what", json_string("bits"));
-    json_object_set_new(record, "worse", worse || better ? json_boolean(worse) : json_null());
-    if (r->metric)
-        set_errors(record, c);
-    json_object_set_new(record, "moved", json_integer((json_int_t)c->n_moved));
-    json_object_set_new(record, "of", json_integer((json_int_t)c->n_values));
-    json_object_set_new(record, "first",
-                        json_pack("{s:s,s:o,s:o}", "worst_at", c->first, "base",
-                                  record_hex((double)c->first_base), "head",
-                                  record_hex((double)c->first_head)));
-    if (r->problem[0])
-        json_object_set_new(record, "problem", json_string(r->problem));
+    json_t *members[] = {
+        json_pack("{s:s,s:s,s:o}", "suite", r->suite, "what", "bits", "worse",
+                  worse || better ? json_boolean(worse) : json_null()),
+        errors_of(c),
+        json_pack("{s:I,s:I,s:{s:s,s:o,s:o},s:s*}", "moved", (json_int_t)c->n_moved, "of",
+                  (json_int_t)c->n_values, "first", "worst_at", c->first, "base",
+                  record_hex((double)c->first_base), "head", record_hex((double)c->first_head),
+                  "problem", r->problem[0] ? r->problem : NULL),
+    };
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+        json_object_update(record, members[i]);
+        json_decref(members[i]);
+    }
     worker_send(record);
 }
 
@@ -208,18 +207,17 @@ static void show_progress(void *user, size_t done, size_t total)
 /* ---- Setup ---- */
 
 /* Lists the timed problems that fit a cache, named by the last part of their ids. */
-static bool list_timed(struct results *results)
+static void list_timed(struct results *results)
 {
     const struct pair_run *run = results->run;
-    results->extra = calloc(run->n_cases + 1, sizeof *results->extra);
-    for (size_t i = 0; results->extra && i < run->n_cases; i++) {
+    results->extra = cli_allocate(run->n_cases, sizeof *results->extra);
+    for (size_t i = 0; i < run->n_cases; i++) {
         const char *slash = strrchr(run->cases[i].id, '/');
         if (problem_working_set(&run->cases[i].problem) <= most_bytes)
             results->extra[results->n_extra++] =
                 (struct problem_line){ .name = slash ? slash + 1 : run->cases[i].id,
                                        .problem = run->cases[i].problem };
     }
-    return results->extra != NULL;
 }
 
 static void list_implementations(struct results *results)
@@ -246,12 +244,10 @@ static bool wants_check(const void *asked, const struct posenc_backend *backend,
     return selection_has_dtype(&results->run->session.selected, id);
 }
 
-int pair_compare_results(struct pair_run *run)
+void pair_compare_results(struct pair_run *run)
 {
     struct session *session = &run->session;
-    struct results *results = calloc(1, sizeof *results);
-    if (!results)
-        return cli_reject_memory(session->cli);
+    struct results *results = cli_allocate(1, sizeof *results);
     results->run = run;
     results->options = (struct conf_options){ .full = session->cli->full,
                                               .vectors = &session->vectors,
@@ -267,17 +263,12 @@ int pair_compare_results(struct pair_run *run)
                                        .progress = show_progress,
                                        .user = results };
     results->failures = json_object();
-    const bool listed = results->failures && list_timed(results);
-    if (listed) {
-        list_implementations(results);
-        checks_run(&results->checks);
-    }
+    list_timed(results);
+    list_implementations(results);
+    checks_run(&results->checks);
     json_decref(results->failures);
     free(results->extra);
     free(results);
     progress_clear();
-    if (!listed)
-        return cli_reject_memory(session->cli);
     session_exit_if_interrupted(session);
-    return EXIT_OK;
 }

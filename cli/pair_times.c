@@ -3,7 +3,6 @@
 #include "pair.h"
 #include "emit.h"
 #include "conformance/engine/judge.h"
-#include "instructions.h"
 
 #include <dlfcn.h>
 #include <math.h>
@@ -71,35 +70,30 @@ static json_t *numbers(const double *values, size_t n)
     return list;
 }
 
-static void set_times(json_t *record, const struct pair_result *r)
+static json_t *roofline_of(const struct pair_result *r)
 {
-    json_object_set_new(record, "base",
-                        json_pack("{s:o}", "ns", record_number(r->ns[PAIR_BASE])));
-    json_object_set_new(record, "head",
-                        json_pack("{s:o}", "ns", record_number(r->ns[PAIR_HEAD])));
-    json_object_set_new(record, "ratios",
-                        json_pack("{s:o,s:o}", "head", numbers(r->log_ratios, r->rounds),
-                                  "control", numbers(r->control_log_ratios, r->rounds)));
-    if (r->roofline_kind)
-        json_object_set_new(record, "roofline",
-                            json_pack("{s:s,s:s,s:o}", "kind", r->roofline_kind, "variant",
-                                      r->roofline_variant, "ns",
-                                      record_number(r->roofline_ns)));
+    return r->roofline_kind
+               ? json_pack("{s:s,s:s,s:o}", "kind", r->roofline_kind, "variant",
+                           r->roofline_variant, "ns", record_number(r->roofline_ns))
+               : NULL;
 }
 
-static json_t *samples_record(const struct pair_row *row, const struct pair_result *result)
+static json_t *samples_record(const struct pair_row *row, const struct pair_result *r)
 {
     static const char *const outcomes[] = { "timed", "lacks it", "rejected", "wrong" };
+    const char *who = r->role == PAIR_SIDES ? "base or head" : pair_side_name[r->role];
+    json_t *members =
+        r->outcome == BENCH_TIMED
+            ? json_pack("{s:{s:o},s:{s:o},s:{s:o,s:o},s:o*}", "base", "ns",
+                        record_number(r->ns[PAIR_BASE]), "head", "ns",
+                        record_number(r->ns[PAIR_HEAD]), "ratios", "head",
+                        numbers(r->log_ratios, r->rounds), "control",
+                        numbers(r->control_log_ratios, r->rounds), "roofline", roofline_of(r))
+            : json_pack("{s:s,s:o}", "who", who, "reason", record_string(r->reason));
     json_t *record = record_of("samples", row);
-    json_object_set_new(record, "outcome", json_string(outcomes[result->outcome]));
-    if (result->outcome == BENCH_TIMED) {
-        set_times(record, result);
-    } else {
-        const bool both = result->role == PAIR_SIDES;
-        json_object_set_new(record, "who",
-                            json_string(both ? "base or head" : pair_side_name[result->role]));
-        json_object_set_new(record, "reason", record_string(result->reason));
-    }
+    json_object_set_new(record, "outcome", json_string(outcomes[r->outcome]));
+    json_object_update(record, members);
+    json_decref(members);
     return record;
 }
 
@@ -140,13 +134,13 @@ static bool is_interrupted(void *user)
     return outputs_interrupted() != 0;
 }
 
-static int time_group(struct row_group *group, double share_s)
+static void time_group(struct row_group *group, double share_s)
 {
     struct pair_run *run = group->run;
     const struct bench_case *bench_case = group->rows[0]->bench_case;
-    struct bench_pair *pairs = calloc(group->n, sizeof *pairs);
+    struct bench_pair *pairs = cli_allocate(group->n, sizeof *pairs);
     char error[256] = "";
-    for (size_t i = 0; pairs && i < group->n; i++) {
+    for (size_t i = 0; i < group->n; i++) {
         const struct pair_backend *backend = group->rows[i]->backend;
         pairs[i] = (struct bench_pair){ { backend->base, backend->head, backend->control } };
     }
@@ -163,11 +157,10 @@ static int time_group(struct row_group *group, double share_s)
         .stop = is_interrupted,
         .user = group
     };
-    const bool done = pairs && pairs_time(bench_case, pairs, group->n, &options, error) == 0;
+    const int failed = pairs_time(bench_case, pairs, group->n, &options, error);
     free(pairs);
-    return done ? EXIT_OK
-                : cli_reject(run->session.cli, "timing", NULL, "%s",
-                             pairs ? error : "no memory");
+    if (failed)
+        cli_reject("timing", NULL, "%s", error);
 }
 
 static double deadline_of(const struct cli *cli, double default_s)
@@ -175,37 +168,30 @@ static double deadline_of(const struct cli *cli, double default_s)
     return clock_now() + (isnan(cli->time_limit) ? default_s : cli->time_limit);
 }
 
-static int time_all(struct pair_run *run)
+static void time_all(struct pair_run *run)
 {
     const double deadline = deadline_of(run->session.cli, TIMES_S);
-    int status = EXIT_OK;
-    for (size_t at = 0; at < run->n_chosen && status == EXIT_OK && !is_interrupted(NULL);) {
+    for (size_t at = 0; at < run->n_chosen && !is_interrupted(NULL);) {
         struct row_group group = { run, run->chosen + at, 1 };
         while (at + group.n < run->n_chosen &&
                group.rows[group.n]->bench_case == group.rows[0]->bench_case)
             group.n++;
         const double share = (double)group.n / (double)(run->n_chosen - at);
-        status = time_group(&group, fmax(deadline - clock_now(), 0.0) * share);
+        time_group(&group, fmax(deadline - clock_now(), 0.0) * share);
         at += group.n;
     }
-    return status;
 }
 
 /* Displaces stack and heap by a random number of bytes, so that effects of the memory layout become noise between
  * processes. Address-space randomisation moves whole pages only. */
-static int time_displaced(struct pair_run *run, unsigned bytes)
+void pair_time_rows(struct pair_run *run)
 {
+    const size_t bytes = rng_u64(run->seed, 0) % DISPLACED_BYTES / 16 * 16;
     volatile char *displaced = __builtin_alloca(bytes + 1);
     displaced[bytes] = 0;
-    char *heap = malloc((size_t)rng_u64(run->seed, bytes) % 65536 + 1);
-    const int status = time_all(run);
+    char *heap = cli_allocate((size_t)rng_u64(run->seed, bytes) % 65536 + 1, 1);
+    time_all(run);
     free(heap);
-    return status;
-}
-
-int pair_time_rows(struct pair_run *run)
-{
-    return time_displaced(run, (unsigned)(rng_u64(run->seed, 0) % DISPLACED_BYTES / 16 * 16));
 }
 
 /* ---- Instructions ---- */
@@ -237,9 +223,8 @@ static void count_row(struct pair_run *run, const struct pair_row *row)
         struct kernel_instructions count;
         (void)instructions_of_kernel(implementations[i], p->kernel, p->dtype, p->freqs.numerics,
                                      &count);
-        records_append(
-            &run->session.records,
-            instructions_record(&count, implementations[i]->backend, i == 0 ? "base" : "head"));
+        records_append(&run->session.records, emit_count(&count, implementations[i]->backend,
+                                                         i == 0 ? "base" : "head"));
     }
 }
 

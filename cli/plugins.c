@@ -1,8 +1,7 @@
-/* Makes stubs of plug-ins from properties that a worker reports, and loads plug-ins in workers (see plugins.h). */
+/* Makes stubs of plug-ins from properties that a worker stores, and loads plug-ins in workers (see plugins.h). */
 #define _GNU_SOURCE
 #include "plugins.h"
 #include "args.h"
-#include "base/records.h"
 #include "base/text/text.h"
 #include "conformance/program/program.h"
 #include "outputs.h"
@@ -12,19 +11,27 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 enum { MOST_LANES = 64, MOST_PLUGINS = 2 * BACKENDS_MAX };
 
+/* Properties of a plug-in, in memory that the worker that loads it shares. */
+struct plugin_facts {
+    struct posenc_backend backend; /* of its functions, only which there are is of use here */
+    char name[64], family[64], description[512], required_features[256];
+    int n_lanes, lanes[2]; /* number of calls of lanes(), and their results */
+    bool is_plugin, is_usable;
+    char error[PLUGIN_ERROR];
+};
+
 struct plugin {
     struct posenc_backend stub;
     enum plugin_kind kind;
-    json_t *facts; /* texts, flags, and a bit for each kernel; NULL: none */
-    json_t *lanes; /* results of two calls of lanes(), or NULL */
+    struct plugin_facts facts, *shared;
     struct stat file;
     char path[WORKER_PATH];
-    char error[PLUGIN_ERROR];                        /* why the file is no plug-in, or "" */
     char load_error[WORKER_CAUSE + WORKER_ACTIVITY]; /* how loading it failed, or "" */
     char lanes_error[256];                           /* defect of lanes(), or "" */
     int n_lanes;
@@ -52,39 +59,46 @@ static const struct posenc_backend *open_plugin(const struct plugin *plugin,
     return program_start(plugin->path, worker_limits_of(limit_s, 0.0).inside_s, error);
 }
 
-static json_t *describe_backend(const struct posenc_backend *found)
+static void copy_backend(const struct posenc_backend *found, struct posenc_backend *to)
 {
-    json_int_t kernels = 0;
-    for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
-        kernels |= (json_int_t)posenc_backend_provides(found, (enum posenc_kernel)k) << k;
-    return json_pack("{s:s,s:s,s:s,s:s,s:I,s:b,s:b,s:b,s:b,s:I}", "name", found->name, "family",
-                     found->family, "description", found->description, "needs",
-                     found->required_features ? found->required_features : "", "size",
-                     (json_int_t)found->size, "fused", found->fused, "f16_bf16",
-                     found->f16_bf16, "contracts", found->allows_contraction, "has_lanes",
-                     found->lanes != NULL, "kernels", kernels);
+    *to = (struct posenc_backend){ .size = 0 };
+    memcpy(to, found, found->size < sizeof *found ? found->size : sizeof *to);
 }
 
-/* Sends the properties of the plug-in, then the results of lanes(), which may hang. lanes() is not called if the CPU
+static void describe_backend(const struct posenc_backend *found, struct plugin_facts *facts)
+{
+    copy_backend(found, &facts->backend);
+    snprintf(facts->name, sizeof facts->name, "%s", found->name);
+    snprintf(facts->family, sizeof facts->family, "%s", found->family);
+    snprintf(facts->description, sizeof facts->description, "%s", found->description);
+    snprintf(facts->required_features, sizeof facts->required_features, "%s",
+             found->required_features ? found->required_features : "");
+    facts->is_usable = true;
+}
+
+/* Stores the properties of the plug-in, then the results of lanes(), which may hang. lanes() is not called if the CPU
  * lacks features that the plug-in requires, since it may execute such instructions. */
-static size_t send_facts(void *user, size_t first)
+static size_t store_facts(void *user, size_t first)
 {
     const struct plugin *plugin = user;
-    char error[PLUGIN_ERROR];
+    struct plugin_facts *facts = plugin->shared;
     worker_set_activity(plugin->kind == PLUGIN_LIBRARY, PLUGINS_LOADING);
+    char error[PLUGIN_ERROR] = "";
     const struct posenc_backend *found = open_plugin(plugin, error);
-    const bool exports = found || (plugin->kind == PLUGIN_PROGRAM && program_has_started());
-    const bool lacks = found && !plugin_check(found, error);
-    if (lacks)
-        found = NULL;
-    worker_send(found ? json_pack("{s:o}", "facts", describe_backend(found))
-                      : json_pack("{s:o,s:b,s:b}", "error", record_string(error), "exports",
-                                  exports, "lacks", lacks));
+    facts->is_plugin = found || (plugin->kind == PLUGIN_PROGRAM && program_has_started());
+    if (found && plugin_check(found, error))
+        describe_backend(found, facts);
+    else
+        snprintf(facts->error, PLUGIN_ERROR, "%s%.1000s",
+                 !found                           ? ""
+                 : plugin->kind == PLUGIN_LIBRARY ? "the plug-in "
+                                                  : "the program ",
+                 error);
     worker_set_activity(true, "in lanes()");
-    if (found && found->lanes && !posenc_backend_unavailable_reason(found)) {
-        const int lanes[2] = { found->lanes(), found->lanes() };
-        worker_send(json_pack("{s:[i,i]}", "lanes", lanes[0], lanes[1]));
-    }
+    for (; facts->is_usable && facts->n_lanes < 2 && found->lanes &&
+           !posenc_backend_unavailable_reason(found);
+         facts->n_lanes++)
+        facts->lanes[facts->n_lanes] = found->lanes();
     worker_set_activity(false, "while it was unloaded");
     plugins_unload();
     return first + 1;
@@ -92,30 +106,12 @@ static size_t send_facts(void *user, size_t first)
 
 /* ---- The parent of that worker ---- */
 
-static void receive_facts(void *user, json_t *message)
-{
-    struct plugin *plugin = user;
-    const json_t *error = json_object_get(message, "error");
-    if (json_object_get(message, "facts"))
-        plugin->facts = json_incref(json_object_get(message, "facts"));
-    if (json_object_get(message, "lanes"))
-        plugin->lanes = json_incref(json_object_get(message, "lanes"));
-    if (error && json_is_true(json_object_get(message, "exports")))
-        snprintf(plugin->load_error, sizeof plugin->load_error, "%s%s",
-                 json_is_false(json_object_get(message, "lacks")) ? ""
-                 : plugin->kind == PLUGIN_LIBRARY                 ? "the plug-in "
-                                                                  : "the program ",
-                 json_string_value(error));
-    else if (error)
-        snprintf(plugin->error, PLUGIN_ERROR, "%s", json_string_value(error));
-}
-
 /* Stores how the plug-in ended its worker, in lanes() or before. */
 static size_t store_early_end(void *user, const struct worker_end *end)
 {
     struct plugin *plugin = user;
     const bool in_lanes = strcmp(end->status->activity, "in lanes()") == 0;
-    if (plugin->load_error[0] == '\0' && plugin->error[0] == '\0')
+    if (plugin->shared->is_usable || !plugin->shared->error[0])
         snprintf(in_lanes ? plugin->lanes_error : plugin->load_error,
                  in_lanes ? sizeof plugin->lanes_error : sizeof plugin->load_error, "%s %s",
                  end->cause, end->status->activity);
@@ -128,18 +124,27 @@ static bool is_not_interrupted(void *user)
     return outputs_interrupted() == 0;
 }
 
-/* Fills the facts, or one of the errors. */
+/* Fills the facts, and the errors of loading and of lanes(). */
 static void load_in_worker(struct plugin *plugin)
 {
     enum { START_S = 600 }; /* a program's own limit ends first */
     const struct worker_limits limits = worker_limits_of(limit_s, START_S);
-    struct worker_job job = { .user = plugin,
-                              .n_steps = 1,
-                              .run = send_facts,
-                              .on_message = receive_facts,
-                              .on_early_end = store_early_end };
-    if (!workers_run(&job, 1, 1, &limits, is_not_interrupted, NULL))
-        snprintf(plugin->error, PLUGIN_ERROR, "cannot be loaded: interrupted");
+    struct worker_job job = {
+        .user = plugin, .n_steps = 1, .run = store_facts, .on_early_end = store_early_end
+    };
+    plugin->shared = mmap(NULL, sizeof *plugin->shared, PROT_READ | PROT_WRITE,
+                          MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (plugin->shared == MAP_FAILED)
+        abort(); /* plug-ins must not be loaded in this process */
+    const bool ran = workers_run(&job, 1, 1, &limits, is_not_interrupted, NULL);
+    plugin->facts = *plugin->shared;
+    munmap(plugin->shared, sizeof *plugin->shared);
+    if (!ran) {
+        plugin->facts.is_usable = false;
+        snprintf(plugin->facts.error, PLUGIN_ERROR, "cannot be loaded: interrupted");
+    } else if (plugin->facts.is_plugin && !plugin->facts.is_usable && !plugin->load_error[0]) {
+        snprintf(plugin->load_error, sizeof plugin->load_error, "%.319s", plugin->facts.error);
+    }
 }
 
 /* ---- Stubs ---- */
@@ -161,32 +166,21 @@ static int32_t get_loaded_lanes(void) { return loaded_lanes; }
 static void set_texts(struct plugin *plugin)
 {
     struct posenc_backend *b = &plugin->stub;
-    const size_t size = (size_t)record_value(plugin->facts, "size", 0.0);
-    b->size = size < sizeof *b ? size : sizeof *b;
-    b->name = record_text(plugin->facts, "name");
-    b->family = record_text(plugin->facts, "family");
-    b->description = record_text(plugin->facts, "description");
-    b->required_features = record_text(plugin->facts, "needs");
-    b->lanes =
-        json_is_true(json_object_get(plugin->facts, "has_lanes")) ? get_loaded_lanes : NULL;
-}
-
-static bool has_flag(const struct plugin *plugin, const char *name)
-{
-    return json_is_true(json_object_get(plugin->facts, name));
+    b->size = sizeof *b;
+    b->name = plugin->facts.name;
+    b->family = plugin->facts.family;
+    b->description = plugin->facts.description;
+    b->required_features = plugin->facts.required_features;
+    b->lanes = plugin->facts.backend.lanes ? get_loaded_lanes : NULL;
 }
 
 static void fill_stub(struct plugin *plugin)
 {
     struct posenc_backend *b = &plugin->stub;
-    const json_int_t kernels = json_integer_value(json_object_get(plugin->facts, "kernels"));
-    *b = (struct posenc_backend){ .abi = POSENC_ABI,
-                                  .fused = has_flag(plugin, "fused"),
-                                  .f16_bf16 = has_flag(plugin, "f16_bf16"),
-                                  .allows_contraction = has_flag(plugin, "contracts") };
+    *b = plugin->facts.backend;
+    b->abi = POSENC_ABI;
     set_texts(plugin);
-#define POSENC_KERNEL(ID, kernel, ...)                                                         \
-    b->kernel = kernels >> POSENC_KERNEL_##ID & 1 ? absent_##kernel : NULL;
+#define POSENC_KERNEL(ID, kernel, ...) b->kernel = b->kernel ? absent_##kernel : NULL;
 #include <posenc_kernels.def>
 #undef POSENC_KERNEL
 }
@@ -196,27 +190,27 @@ static void fill_stub(struct plugin *plugin)
 static void describe_unloadable(struct plugin *plugin)
 {
     const char *slash = strrchr(plugin->path, '/'), *file = slash ? slash + 1 : plugin->path;
-    char name[64] = "plugin", description[256];
-    for (size_t n = 0; file[n] != '\0' && file[n] != '.' && n < sizeof name - 1; n++) {
+    struct plugin_facts *facts = &plugin->facts;
+    *facts = (struct plugin_facts){ .name = "plugin", .is_usable = true };
+    for (size_t n = 0; file[n] != '\0' && file[n] != '.' && n < sizeof facts->name - 1; n++) {
         const bool good =
             (file[n] >= 'a' && file[n] <= 'z') || (file[n] >= '0' && file[n] <= '9');
-        name[n] = good ? file[n] : '_';
-        name[n + 1] = '\0';
+        facts->name[n] = good ? file[n] : '_';
+        facts->name[n + 1] = '\0';
     }
-    snprintf(description, sizeof description, "cannot be loaded: %.200s", plugin->load_error);
-    json_decref(plugin->facts);
-    plugin->facts = json_pack("{s:s,s:s,s:o,s:s,s:I,s:I}", "name", name, "family", name,
-                              "description", record_string(description), "needs", "", "size",
-                              (json_int_t)sizeof plugin->stub, "kernels",
-                              ((json_int_t)1 << POSENC_KERNEL_COUNT) - 1);
+    memcpy(facts->family, facts->name, sizeof facts->family);
+    snprintf(facts->description, sizeof facts->description, "cannot be loaded: %.200s",
+             plugin->load_error);
+#define POSENC_KERNEL(ID, kernel, ...) facts->backend.kernel = absent_##kernel;
+#include <posenc_kernels.def>
+#undef POSENC_KERNEL
 }
 
 /* Checks that lanes() returns the same number each time, at most the padding of frequencies. */
 static void check_lanes(struct plugin *plugin)
 {
-    int first, second;
-    if (plugin->lanes_error[0] != '\0' ||
-        json_unpack(plugin->lanes, "[i,i]", &first, &second) != 0)
+    const int first = plugin->facts.lanes[0], second = plugin->facts.lanes[1];
+    if (plugin->lanes_error[0] != '\0' || plugin->facts.n_lanes < 2)
         return;
     if (first != second)
         snprintf(plugin->lanes_error, sizeof plugin->lanes_error, "lanes() is %d, then %d",
@@ -249,15 +243,9 @@ static struct plugin *register_plugin(struct plugin *plugin, char error[PLUGIN_E
 {
     if (plugin->load_error[0] != '\0')
         describe_unloadable(plugin);
-    bool usable = plugin->facts && plugin->error[0] == '\0';
-    if (usable) {
-        fill_stub(plugin);
-        usable = plugin_has_free_name(&plugin->stub, plugin->error);
-    }
-    if (!usable) {
-        snprintf(error, PLUGIN_ERROR, "%s", plugin->error);
-        json_decref(plugin->facts);
-        json_decref(plugin->lanes);
+    fill_stub(plugin);
+    if (!plugin->facts.is_usable || !plugin_has_free_name(&plugin->stub, plugin->facts.error)) {
+        snprintf(error, PLUGIN_ERROR, "%s", plugin->facts.error);
         free(plugin);
         return NULL;
     }
@@ -284,11 +272,7 @@ const struct posenc_backend *plugins_make_stub(enum plugin_kind kind, const char
         snprintf(error, PLUGIN_ERROR, "there are more than %d plug-ins", MOST_PLUGINS);
         return NULL;
     }
-    plugin = calloc(1, sizeof *plugin);
-    if (!plugin) {
-        snprintf(error, PLUGIN_ERROR, "out of memory");
-        return NULL;
-    }
+    plugin = cli_allocate(1, sizeof *plugin);
     plugin->kind = kind;
     plugin->file = file;
     snprintf(plugin->path, sizeof plugin->path, "%s", path);
@@ -345,8 +329,7 @@ void plugins_load(const struct posenc_backend *backend)
         text_print(stderr, "posenc: %s: %s\n", plugin->path, error);
         exit(EXIT_USAGE);
     }
-    memcpy(&plugin->stub, found,
-           found->size < sizeof *found ? found->size : sizeof plugin->stub);
+    copy_backend(found, &plugin->stub);
     set_texts(plugin);
     loaded_lanes = plugin->n_lanes > 0 ? plugin->n_lanes : MOST_LANES / 4;
     plugin->is_loaded = true;

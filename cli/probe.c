@@ -48,7 +48,7 @@ struct probe {
     uint64_t n_draws;       /* random numbers used so far */
     size_t bytes[N_LEVELS]; /* 0: too little memory */
     struct probe_rotation rotation[N_LEVELS];
-    struct probe_rounds pinned[N_LEVELS], unpinned[N_LEVELS];
+    struct probe_rounds rounds[N_LEVELS][2]; /* on any CPU; pinned */
     size_t n_ghz;
     double ghz[FREQUENCIES];
     json_t *measured;
@@ -63,8 +63,9 @@ static double share_of(const struct probe *probe, double seconds)
 }
 
 /* Draws the progress. Returns true after a signal. */
-static bool is_stopped(const struct probe *probe, const char *activity)
+static bool is_stopped(const void *user, const char *activity)
 {
+    const struct probe *probe = user;
     const double done = fmin((clock_now() - probe->start_s) / probe->total_s, 1.0);
     progress_draw(&(struct progress){ .command = "doctor",
                                       .unit = "seconds",
@@ -73,11 +74,6 @@ static bool is_stopped(const struct probe *probe, const char *activity)
                                       .notes = "",
                                       .case_id = activity });
     return outputs_interrupted() != 0;
-}
-
-static bool is_gap_test_stopped(void *user)
-{
-    return is_stopped(user, "what interrupts a loop");
 }
 
 static void set_number(json_t *record, const char *name, double value)
@@ -111,7 +107,7 @@ static void time_rounds(struct probe *probe, enum memory_level level, bool pinne
 {
     static const double turn_s[N_LEVELS] = { 0.08, 0.25 };
     const struct probe_rotation *r = &probe->rotation[level];
-    struct probe_rounds *rounds = pinned ? &probe->pinned[level] : &probe->unpinned[level];
+    struct probe_rounds *rounds = &probe->rounds[level][pinned];
     if (pinned && probe->cpu >= 0)
         probe_pin_thread(pthread_self(), probe->cpu);
     else
@@ -152,14 +148,10 @@ static struct threshold_summary summarise(const struct probe_rounds *rounds)
     return threshold_summarise(rounds->head, rounds->control, rounds->n);
 }
 
-static void add_threshold(const struct probe *probe, json_t *list, enum memory_level level,
-                          bool pinned)
+static json_t *threshold_record(const struct probe *probe, enum memory_level level, bool pinned)
 {
-    const struct probe_rounds *rounds =
-        pinned ? &probe->pinned[level] : &probe->unpinned[level];
+    const struct probe_rounds *rounds = &probe->rounds[level][pinned];
     const struct threshold_summary threshold = summarise(rounds);
-    if (rounds->n == 0)
-        return;
     json_t *one = json_pack("{s:s,s:I,s:b,s:I,s:I}", "place", level_name[level], "bytes",
                             (json_int_t)probe->bytes[level], "pinned", pinned, "rounds",
                             (json_int_t)threshold.rounds, "comparisons",
@@ -169,16 +161,16 @@ static void add_threshold(const struct probe *probe, json_t *list, enum memory_l
     set_number(one, "largest_pct", 100.0 * expm1(threshold.largest));
     set_number(one, "process_pct", 100.0 * expm1(threshold.typical_process));
     set_number(one, "detectable_pct", 100.0 * threshold.detectable);
-    json_array_append_new(list, one);
+    return one;
 }
 
 static json_t *thresholds_record(const struct probe *probe)
 {
     json_t *list = json_array();
-    for (enum memory_level level = LEVEL_CACHE; level < N_LEVELS; level++) {
-        add_threshold(probe, list, level, true);
-        add_threshold(probe, list, level, false);
-    }
+    for (enum memory_level level = LEVEL_CACHE; level < N_LEVELS; level++)
+        for (int pinned = 1; pinned >= 0; pinned--)
+            if (probe->rounds[level][pinned].n > 0)
+                json_array_append_new(list, threshold_record(probe, level, pinned));
     return list;
 }
 
@@ -352,7 +344,7 @@ static json_t *measure(struct probe *probe)
 {
     json_t *clock = probe_clock(), *denormals = probe_denormals(),
            *frequency = probe_frequency(probe->quick ? 2 : 5),
-           *gaps = probe_gaps(share_of(probe, GAPS_S), is_gap_test_stopped, probe);
+           *gaps = probe_gaps(share_of(probe, GAPS_S), is_stopped, probe);
     measure_noise(probe);
     probe_pin_thread(pthread_self(), probe->cpu);
     json_t *pages = pages_record(probe), *busy = busy_cpus_record(probe);
@@ -372,7 +364,7 @@ static json_t *probe_record(const struct probe *probe, json_t *usage)
                                detectable, "measured", probe->measured, "neighbours", usage);
     double control = (double)NAN;
     for (int level = 0; record && level < N_LEVELS; level++) {
-        const struct threshold_summary threshold = summarise(&probe->pinned[level]);
+        const struct threshold_summary threshold = summarise(&probe->rounds[level][true]);
         set_number(detectable, limit_name[level], 100.0 * threshold.detectable);
         control =
             fmax(control, 100.0 * expm1(threshold.typical_process)); /* fmax() skips NaN */
@@ -395,10 +387,8 @@ static void close_probe(struct probe *probe)
 static const char *run_probe(struct session *session)
 {
     const int cpu = record_int(json_array_get(session->records.list, 1), "cpus.best", -1);
-    struct probe *probe = calloc(1, sizeof *probe);
+    struct probe *probe = cli_allocate(1, sizeof *probe);
     struct cpu_usage usage[2];
-    if (!probe)
-        return "no memory";
     probe->session = session;
     probe->quick = session->cli->quick;
     probe->start_s = clock_now();
@@ -424,42 +414,26 @@ static const char *run_probe(struct session *session)
     return ready ? NULL : "no memory, or no backend for rope_half";
 }
 
-/* Writes the header and env records to stdout, without those of kernels and backends. */
-static int open_records(struct session *session)
-{
-    char error[RECORDS_ERROR];
-    struct cli *cli = session->cli;
-    const struct emit_run run = { .cli = cli, .mode = cli->quick ? "quick" : "full" };
-    if (records_open(&session->records, error) != 0)
-        return cli_reject(cli, "records", NULL, "%s", error);
-    session->records.stream = stdout;
-    if (records_append(&session->records, emit_header(&run)) != 0 ||
-        records_append(&session->records, emit_env()) != 0)
-        return cli_reject(cli, "records", NULL, "cannot be written: %s",
-                          strerror(session->records.failed));
-    session->at_start = session->at_timing_start = noise_read();
-    outputs_catch_signals();
-    return EXIT_OK;
-}
-
-int probe_machine(struct cli *cli)
+int bench_probe(struct cli *cli)
 {
     struct session session = { .cli = cli };
     const char *emulator = machine_emulator();
-    cli->command = "doctor";
+    cli_set_command(cli->command = "doctor");
+    cli->full = !cli->quick;
+    if (cli->out.n == 0)
+        cli->out = (struct option_values){ 1, { "jsonl" } };
     if (emulator) {
-        cli_reject(cli, "nothing is measured here", NULL, "%s", emulator);
+        cli_complain("nothing is measured here", NULL, "%s", emulator);
         return EXIT_SKIPPED;
     }
-    if (open_records(&session) != EXIT_OK) {
-        session_abort(&session);
-        return EXIT_USAGE;
-    }
+    session_open(&session, false);
     const char *problem = run_probe(&session);
     session_exit_if_interrupted(&session);
-    if (!problem)
-        return session_end(&session, true);
-    cli_reject(cli, "nothing could be measured", NULL, "%s", problem);
-    session_abort(&session);
-    return EXIT_SKIPPED;
+    if (problem) {
+        cli_complain("nothing could be measured", NULL, "%s", problem);
+        session_free(&session);
+        return EXIT_SKIPPED;
+    }
+    session_end(&session, true);
+    return EXIT_OK;
 }

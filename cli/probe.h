@@ -12,11 +12,6 @@
 #include <posenc/experimental.h>
 #include <pthread.h>
 
-/* Measures this machine and prints records on stdout: header, env, doctor and footer. Returns the exit code. */
-int probe_machine(struct cli *cli);
-
-/* ---- Tools of the probe (probe_core.c) ---- */
-
 /* Pins a thread to a CPU. Returns false on failure. */
 bool probe_pin_thread(pthread_t thread, int cpu);
 /* Save and restore the set of CPUs that the calling thread may use. */
@@ -46,7 +41,8 @@ double probe_ghz(double seconds);
 /* Each returns one member of "measured" in the record; results.schema.json describes them. */
 json_t *probe_clock(void);
 json_t *probe_denormals(void);
-json_t *probe_gaps(double seconds, bool (*stop)(void *user), void *user);
+json_t *probe_gaps(double seconds, bool (*stop)(const void *user, const char *activity),
+                   const void *user);
 /* Measures the frequency after a sleep and after 512-bit arithmetic, as medians of `tries`. Returns an empty object if
  * it cannot be measured. */
 json_t *probe_frequency(int tries);

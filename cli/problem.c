@@ -1,49 +1,159 @@
-/* Parses --problem, and finds the calls of models that it changes (see problem.h). */
+/* Reads --problem, --model and --config, and finds the calls of models that a line changes (see problem.h). */
 #define _POSIX_C_SOURCE 200809L
 #include "problem.h"
+#include "base/text/text.h"
 #include "conformance/engine/judge.h"
-#include "conformance/problem/notation.h"
-#include "models.h"
+#include "data.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+char *problem_print_line(const struct problem *problem)
+{
+    char none[1];
+    const size_t room = notation_print(problem, NULL, none, sizeof none) + 1;
+    char *line = cli_allocate(1, room);
+    notation_print(problem, NULL, line, room);
+    return line;
+}
+
+/* ---- Models ---- */
+
+/* Has Python read a model file, which prints its own messages. */
+static void read_config(const struct cli *cli, const char *path, struct model *model)
+{
+    char error[MODEL_ERROR];
+    const char *argv[] = { NULL, "--record", "--for", cli->command, "--config", path, NULL };
+    char *record = external_read("--config", "explain", argv);
+    if (model_from_record(record, model, error) != 0)
+        cli_reject("--config", path, "%s", error);
+    free(record);
+}
+
+void models_read(const struct cli *cli, const char *name, struct model *model)
+{
+    char error[MODEL_ERROR];
+    memset(model, 0, sizeof *model);
+    if (strchr(name, '/'))
+        read_config(cli, name, model);
+    else if (model_load(name, model, error) != 0)
+        cli_reject("--model", NULL, "%s", error);
+    const char *notes[] = { model->notes, model->trained };
+    for (size_t i = 0; i < sizeof notes / sizeof *notes; i++)
+        if (*notes[i])
+            cli_print_note("%s: %s\n", model->name, notes[i]);
+}
+
+const char *models_describe_dtype(const struct model *model, const struct selection *selection,
+                                  char text[128])
+{
+    const char *own = dtype_names[model->storage];
+    char named[32] = "";
+    for (int dtype = 0; dtype < N_DTYPES; dtype++)
+        if (selection->any_dtype && selection->dtypes[dtype])
+            text_list_add(named, sizeof named, ", ", dtype_names[dtype]);
+    if (*model->storage_from == '\0')
+        *text = '\0';
+    else if (selection->any_dtype)
+        snprintf(text, 128, "storage %s, from --dtype, where the config's %s has %s", named,
+                 model->storage_from, own);
+    else
+        snprintf(text, 128, "storage %s, from the config's %s", own, model->storage_from);
+    return text;
+}
+
+/* ---- Calls of all presets ---- */
+
+/* Adds a call unless an equal one is present. */
+static void add_call(struct presets *presets, char **lines, const struct problem *p)
+{
+    char *line = problem_print_line(p);
+    size_t i = 0;
+    while (i < presets->n && strcmp(lines[i], line) != 0)
+        i++;
+    if (i < presets->n) {
+        free(line);
+        return;
+    }
+    presets->problems[i] = *p;
+    lines[i] = line;
+    presets->n++;
+}
+
+void presets_load(struct presets *presets)
+{
+    char error[MODEL_ERROR];
+    size_t n = 0;
+    while (model_name_at(n))
+        n++;
+    char **lines = cli_allocate(2 * n * MODEL_MAX_CASES, sizeof *lines);
+    *presets = (struct presets){ .problems = cli_allocate(2 * n * MODEL_MAX_CASES,
+                                                          sizeof *presets->problems),
+                                 .models = cli_allocate(n, sizeof *presets->models) };
+    for (size_t m = 0; m < n; m++) {
+        struct model *model = &presets->models[presets->n_models];
+        if (model_load(model_name_at(m), model, error) != 0) {
+            text_print(stderr, "skipped the calls of %s: %s\n", model_name_at(m), error);
+            continue;
+        }
+        presets->n_models++;
+        for (size_t i = 0; i < model->n_cases; i++)
+            add_call(presets, lines, &model->cases[i].problem);
+        for (size_t i = 0; i < model->n_verify; i++)
+            add_call(presets, lines, &model->verify[i]);
+    }
+    for (size_t i = 0; i < presets->n; i++)
+        free(lines[i]);
+    free(lines);
+}
+
+void presets_free(struct presets *presets)
+{
+    for (size_t i = 0; i < presets->n_models; i++)
+        model_free(&presets->models[i]);
+    free(presets->models);
+    free(presets->problems);
+    *presets = (struct presets){ .n = 0 };
+}
+
+/* ---- --problem ---- */
 
 /* Limit of the oracle, which takes about a microsecond for a value. */
 static const double MOST_VALUES = 1 << 26;
 
-int problem_check_cost(const struct cli *cli, const struct problem *problem, bool checked)
+void problem_check_cost(const struct problem *problem, bool checked)
 {
     char error[NOTATION_ERROR];
     struct problem_limits limits = problem_limits_here();
     limits.values = checked ? MOST_VALUES : 0.0;
-    return problem_within(problem, &limits, error)
-               ? EXIT_OK
-               : cli_reject(cli, "--problem", NULL, "%s", error);
+    if (!problem_within(problem, &limits, error))
+        cli_reject("--problem", NULL, "%s", error);
 }
 
-int problem_reject_empty(const struct cli *cli, const struct problem *problem)
+void problem_reject_empty(const struct cli *cli, const struct problem *problem)
 {
-    return cli_reject(cli, "--problem", cli->problem, "has no element: expected %s above 0",
-                      kernel_on_scores(problem->kernel) ? "heads, queries and keys"
-                                                        : "batch and tokens");
+    cli_reject("--problem", cli->problem, "has no element: expected %s above 0",
+               kernel_on_scores(problem->kernel) ? "heads, queries and keys"
+                                                 : "batch and tokens");
 }
 
-int problem_read_option(const struct cli *cli, struct problem_line *line, struct arena *arena)
+void problem_read_option(const struct cli *cli, struct problem_line *line, struct arena *arena)
 {
     char error[NOTATION_ERROR];
     struct call call;
-    if (cli_check_options_with_problem(cli) != EXIT_OK)
-        return EXIT_USAGE;
+    cli_check_options_with(cli, WITH_PROBLEM, "--problem");
     if (!notation_read(cli->problem, line, arena, error))
-        return cli_reject(cli, "--problem", NULL, "%s", error);
-    if (problem_check_cost(cli, &line->problem, strcmp(cli->command, "bench") != 0) != EXIT_OK)
-        return EXIT_USAGE;
-    enum posenc_status status = call_create(&call, &line->problem, &tensor_allocator_default);
+        cli_reject("--problem", NULL, "%s", error);
+    problem_check_cost(&line->problem, strcmp(cli->command, "bench") != 0);
+    const enum posenc_status status =
+        call_create(&call, &line->problem, &tensor_allocator_default);
     if (status != POSENC_OK)
-        return cli_reject_status(cli, "--problem", status, &call.error);
-    bool empty = call.outputs[0].rows < 1 || call.outputs[0].width < 1;
+        cli_reject_status("--problem", status, &call.error);
+    const bool is_empty = call.outputs[0].rows < 1 || call.outputs[0].width < 1;
     call_destroy(&call);
-    return empty ? problem_reject_empty(cli, &line->problem) : EXIT_OK;
+    if (is_empty)
+        problem_reject_empty(cli, &line->problem);
 }
 
 void problem_id(const struct problem *problem, const char *name, char *id, size_t size)
@@ -99,13 +209,13 @@ static struct layers find_layers(const struct model *model, enum posenc_kernel k
 
 static bool rotate_alike(const struct model_case *a, const struct model_case *b)
 {
-    const struct problem problems[] = { keep_frequencies(&a->problem),
-                                        keep_frequencies(&b->problem) };
-    char texts[2][4096];
-    bool fit = true;
-    for (int i = 0; i < 2; i++)
-        fit &= notation_print(&problems[i], NULL, texts[i], sizeof texts[i]) < sizeof texts[i];
-    return fit && strcmp(texts[0], texts[1]) == 0;
+    const struct problem first = keep_frequencies(&a->problem),
+                         second = keep_frequencies(&b->problem);
+    char *one = problem_print_line(&first), *other = problem_print_line(&second);
+    const bool alike = strcmp(one, other) == 0;
+    free(one);
+    free(other);
+    return alike;
 }
 
 /* Prints a note if types of layers rotate differently and --layer-type is not set. */
@@ -128,53 +238,47 @@ static void print_layers(const struct model *model, const struct layers *layers)
     cli_print_note("--layer-type NAME takes another\n");
 }
 
-/* Stores the first call in layers of --layer-type, or of all layers. */
-static int choose_layers(const struct cli *cli, const struct model *model,
-                         const struct layers *layers, const struct model_case **chosen)
+/* Returns the first call in layers of --layer-type, or of all layers. */
+static const struct model_case *choose_layers(const struct cli *cli, const struct model *model,
+                                              const struct layers *layers)
 {
     const char *names[MODEL_MAX_PARTS];
-    *chosen = layers->first[0];
     if (!cli->layer_type) {
         print_layers(model, layers);
-        return EXIT_OK;
+        return layers->first[0];
     }
     const size_t at = find_type(layers, cli->layer_type);
+    if (at < layers->n)
+        return layers->first[at];
     for (size_t i = 0; i < layers->n; i++)
         names[i] = layers_name(layers->first[i]);
-    if (at < layers->n)
-        *chosen = layers->first[at];
-    else if (layers->n == 1 && strcmp(names[0], "text") == 0)
-        return cli_reject(cli, "--layer-type", cli->layer_type,
-                          "has no effect here: all layers of %s rotate alike", model->name);
-    else
-        return cli_reject_name(cli, "--layer-type", cli->layer_type, names, layers->n);
-    return EXIT_OK;
+    if (layers->n == 1 && strcmp(names[0], "text") == 0)
+        cli_reject("--layer-type", cli->layer_type,
+                   "has no effect here: all layers of %s rotate alike", model->name);
+    cli_reject_name("--layer-type", cli->layer_type, names, layers->n);
 }
 
 /* Finds the call of the model that a line changes. */
-static int find_base(const struct cli *cli, enum posenc_kernel kernel,
-                     struct model_problem *input)
+static void find_base(const struct cli *cli, enum posenc_kernel kernel,
+                      struct model_problem *input)
 {
+    const struct model *model = &input->model;
     if (cli->model.n > 1)
-        return cli_reject(cli, "--model", cli->model.item[1], "expected one model");
-    if (models_read(cli, cli->model.item[0], &input->model) != EXIT_OK)
-        return EXIT_USAGE;
-    const struct layers layers = find_layers(&input->model, kernel);
-    const struct model_case *chosen;
+        cli_reject("--model", cli->model.item[1], "expected one model");
+    models_read(cli, cli->model.item[0], &input->model);
+    const struct layers layers = find_layers(model, kernel);
     if (layers.n == 0 && kernel == POSENC_KERNEL_SINUSOIDAL &&
-        strcmp(input->model.encoding, "sinusoidal") == 0)
-        return cli_reject(cli, "--model", cli->model.item[0],
-                          "has all cosines before all sines: expected posenc table rope_table, "
-                          "which makes the two");
+        strcmp(model->encoding, "sinusoidal") == 0)
+        cli_reject("--model", cli->model.item[0],
+                   "has all cosines before all sines: expected posenc table rope_table, which "
+                   "makes the two");
     if (layers.n == 0)
-        return cli_reject(cli, "--model", cli->model.item[0],
-                          "its encoding is %s: expected a model that calls %s",
-                          input->model.encoding, posenc_kernel_name(kernel));
-    if (choose_layers(cli, &input->model, &layers, &chosen) != EXIT_OK)
-        return EXIT_USAGE;
+        cli_reject("--model", cli->model.item[0],
+                   "its encoding is %s: expected a model that calls %s", model->encoding,
+                   posenc_kernel_name(kernel));
+    const struct model_case *chosen = choose_layers(cli, model, &layers);
     input->problem = keep_frequencies(&chosen->problem);
     input->column_first = chosen->column_first;
-    return EXIT_OK;
 }
 
 /* Returns the kernel at the start of a line, or POSENC_KERNEL_NONE. */
@@ -184,20 +288,19 @@ static enum posenc_kernel read_kernel(const char *text)
     return sscanf(text, "%63s", name) == 1 ? posenc_kernel_find(name) : POSENC_KERNEL_NONE;
 }
 
-int problem_read_over_model(const struct cli *cli, const char *text,
-                            struct model_problem *input)
+void problem_read_over_model(const struct cli *cli, const char *text,
+                             struct model_problem *input)
 {
     char error[NOTATION_ERROR];
     struct problem_line line;
     const enum posenc_kernel kernel = read_kernel(text);
     const bool over = cli->model.n > 0 && kernel != POSENC_KERNEL_NONE;
     *input = (struct model_problem){ .column_first = false };
-    if (over && find_base(cli, kernel, input) != EXIT_OK)
-        return EXIT_USAGE;
+    if (over)
+        find_base(cli, kernel, input);
     if (!notation_read_over(over ? &input->problem : NULL, text, &line, &input->arena, error))
-        return cli_reject(cli, "--problem", NULL, "%s", error);
+        cli_reject("--problem", NULL, "%s", error);
     input->problem = line.problem;
-    return EXIT_OK;
 }
 
 void problem_free(struct model_problem *input)

@@ -1,6 +1,6 @@
 /*
- * Problem of the command line: --problem LINE (conformance/problem/notation.h), or a call of --model whose fields the
- * line changes.
+ * Problems of the command line: the calls of --model and --config, and --problem LINE (conformance/problem/notation.h),
+ * alone or over a call of a model whose fields the line changes.
  */
 #ifndef POSENC_CLI_PROBLEM_H
 #define POSENC_CLI_PROBLEM_H
@@ -8,10 +8,34 @@
 #include "conformance/models/model.h"
 #include "conformance/problem/notation.h"
 #include "args.h"
+#include "select.h"
 
-/* Parses --problem and checks that its call is valid and its output not empty. Rejects other options that select cases.
- * Returns EXIT_OK, or EXIT_USAGE after a message. */
-int problem_read_option(const struct cli *cli, struct problem_line *line, struct arena *arena);
+/* ---- Models ---- */
+
+/* Loads a preset by name or a configuration by path. Prints notes about unsupported parts and the numerics mode of the
+ * training. The caller calls model_free(). */
+void models_read(const struct cli *cli, const char *name, struct model *model);
+
+/* Returns `text` with "storage bf16, from the config's torch_dtype", or the type of --dtype; "" if the configuration
+ * names no element type. */
+const char *models_describe_dtype(const struct model *model, const struct selection *selection,
+                                  char text[128]);
+
+/* Distinct calls of all presets, at their real sizes and also with few tokens. */
+struct presets {
+    size_t n;
+    struct problem *problems;
+    size_t n_models;
+    struct model *models; /* own memory of `problems` */
+};
+/* Loads the calls. Skips presets whose calls are too large for this machine, with a message. presets_free() frees them. */
+void presets_load(struct presets *presets);
+void presets_free(struct presets *presets);
+
+/* ---- --problem ---- */
+
+/* Parses --problem and checks that its call is valid and its output not empty. Rejects other options that select cases. */
+void problem_read_option(const struct cli *cli, struct problem_line *line, struct arena *arena);
 
 /* Problem from a line, over the call of a model if --model is set. */
 struct model_problem {
@@ -22,19 +46,20 @@ struct model_problem {
 };
 
 /* Parses a line. With --model or --config, other fields are those of the model's first call of that kernel, in layers
- * of --layer-type; numerics mode, length and positions keep their defaults. Returns EXIT_OK, or EXIT_USAGE after a
- * message. The caller calls problem_free() in either case. */
-int problem_read_over_model(const struct cli *cli, const char *text,
-                            struct model_problem *input);
+ * of --layer-type; numerics mode, length and positions keep their defaults. problem_free() frees it. */
+void problem_read_over_model(const struct cli *cli, const char *text,
+                             struct model_problem *input);
 void problem_free(struct model_problem *input);
 
 /* Rejects a problem that needs more memory than this machine has; if `checked`, also one whose oracle would take longer
  * than minutes. */
-int problem_check_cost(const struct cli *cli, const struct problem *problem, bool checked);
+void problem_check_cost(const struct problem *problem, bool checked);
 
-/* Prints that the outputs of a problem have no element. Returns EXIT_USAGE. */
-int problem_reject_empty(const struct cli *cli, const struct problem *problem);
+/* Rejects a problem whose outputs have no element. */
+_Noreturn void problem_reject_empty(const struct cli *cli, const struct problem *problem);
 
+/* Returns a problem as a line for --problem, to be freed. */
+char *problem_print_line(const struct problem *problem);
 /* Writes the id of a case, kernel/dtype/numerics/NAME. */
 void problem_id(const struct problem *problem, const char *name, char *id, size_t size);
 

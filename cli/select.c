@@ -9,16 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- Backends ---- */
-
-/* Backends to choose from: the library's, then further plug-ins of --plugin. */
-struct candidates {
-    size_t n;
-    const struct posenc_backend *backend[BACKENDS_MAX];
-    bool is_plugin[BACKENDS_MAX]; /* named by --plugin */
-    bool chosen[BACKENDS_MAX];
-};
 
 /* Returns true for a command that reports a crash of a plug-in as a result. For others it is an error. */
 static bool has_results(const struct cli *cli)
@@ -27,8 +20,14 @@ static bool has_results(const struct cli *cli)
            cli->answers;
 }
 
-static int add_plugin(const struct cli *cli, enum plugin_kind kind, const char *path,
-                      struct candidates *candidates)
+static void add_candidate(struct candidates *candidates, const struct posenc_backend *backend)
+{
+    candidates->reason[candidates->n] = posenc_backend_unavailable_reason(backend);
+    candidates->backend[candidates->n++] = backend;
+}
+
+static void add_plugin(const struct cli *cli, enum plugin_kind kind, const char *path,
+                       struct candidates *candidates)
 {
     static const char *const options[] = { "--plugin", "--exec", "answers" };
     const char *option = options[kind];
@@ -36,40 +35,37 @@ static int add_plugin(const struct cli *cli, enum plugin_kind kind, const char *
     size_t at = 0;
     const struct posenc_backend *backend = plugins_make_stub(kind, path, error);
     if (!backend)
-        return cli_reject(cli, option, path, "%s", error);
+        cli_reject(option, path, "%s", error);
     if (plugins_load_error(backend) && !has_results(cli)) {
-        cli_reject(cli, option, path, "cannot be loaded: %s", plugins_load_error(backend));
+        cli_complain(option, path, "cannot be loaded: %s", plugins_load_error(backend));
         worker_exit(EXIT_CONFORMANCE);
     }
     while (at < candidates->n && candidates->backend[at] != backend)
         at++;
     if (at == BACKENDS_MAX)
-        return cli_reject(cli, option, path, "expected at most %d backends", BACKENDS_MAX);
+        cli_reject(option, path, "expected at most %d backends", BACKENDS_MAX);
     for (size_t i = 0; i < candidates->n; i++)
         if ((i != at || candidates->is_plugin[i]) &&
             strcmp(candidates->backend[i]->name, backend->name) == 0)
-            return cli_reject(cli, option, path, "has the name %s, as another backend",
-                              backend->name);
-    candidates->n += at == candidates->n;
-    candidates->backend[at] = backend;
+            cli_reject(option, path, "has the name %s, as another backend", backend->name);
+    if (at == candidates->n)
+        add_candidate(candidates, backend);
     candidates->is_plugin[at] = true;
-    return EXIT_OK;
 }
 
-static int list_candidates(const struct cli *cli, struct candidates *candidates)
+/* Lists the library's backends, then further plug-ins of --plugin. */
+static struct candidates list_candidates(const struct cli *cli)
 {
-    *candidates = (struct candidates){ 0 };
-    while (candidates->n < BACKENDS_MAX && posenc_backend_at(candidates->n)) {
-        candidates->backend[candidates->n] = posenc_backend_at(candidates->n);
-        candidates->n++;
-    }
+    struct candidates candidates = { 0 };
+    while (candidates.n < BACKENDS_MAX && posenc_backend_at(candidates.n))
+        add_candidate(&candidates, posenc_backend_at(candidates.n));
     for (size_t i = 0; i < cli->plugin.n; i++)
-        if (add_plugin(cli, PLUGIN_LIBRARY, cli->plugin.item[i], candidates) != EXIT_OK)
-            return EXIT_USAGE;
+        add_plugin(cli, PLUGIN_LIBRARY, cli->plugin.item[i], &candidates);
     for (size_t i = 0; i < cli->exec.n; i++)
-        if (add_plugin(cli, PLUGIN_PROGRAM, cli->exec.item[i], candidates) != EXIT_OK)
-            return EXIT_USAGE;
-    return cli->answers ? add_plugin(cli, PLUGIN_ANSWERS, cli->answers, candidates) : EXIT_OK;
+        add_plugin(cli, PLUGIN_PROGRAM, cli->exec.item[i], &candidates);
+    if (cli->answers)
+        add_plugin(cli, PLUGIN_ANSWERS, cli->answers, &candidates);
+    return candidates;
 }
 
 /* Lists the names of the backends that run here. */
@@ -77,25 +73,25 @@ static size_t list_usable(const struct candidates *candidates, const char *names
 {
     size_t n = 0;
     for (size_t i = 0; i < candidates->n; i++)
-        if (!posenc_backend_unavailable_reason(candidates->backend[i]))
+        if (!candidates->reason[i])
             names[n++] = candidates->backend[i]->name;
     return n;
 }
 
-static int reject_unusable(const struct cli *cli, const char *item, const char *name,
-                           const struct candidates *candidates, const char *unavailable_reason)
+_Noreturn static void reject_unusable(const char *item, const char *name,
+                                      const struct candidates *candidates, const char *reason)
 {
     const char *names[BACKENDS_MAX];
     const size_t n = list_usable(candidates, names);
     char text[512] = "";
     for (size_t i = 0; i < n; i++)
         text_list_add(text, sizeof text, ", ", names[i]);
-    return cli_reject(cli, item, name, "cannot run here: %s; expected one of %s",
-                      unavailable_reason, n > 0 ? text : "none");
+    cli_reject(item, name, "cannot run here: %s; expected one of %s", reason,
+               n > 0 ? text : "none");
 }
 
-static int reject_unknown(const struct cli *cli, const char *item, const char *name,
-                          const struct candidates *candidates, bool with_families)
+_Noreturn static void reject_unknown(const char *item, const char *name,
+                                     const struct candidates *candidates, bool with_families)
 {
     const char *names[2 * BACKENDS_MAX];
     size_t n = list_usable(candidates, names);
@@ -106,144 +102,116 @@ static int reject_unknown(const struct cli *cli, const char *item, const char *n
         names[at] = candidates->backend[i]->family;
         n += at == n;
     }
-    return cli_reject_name(cli, item, name, names, n);
+    cli_reject_name(item, name, names, n);
 }
 
-static int reject_kernel(const struct cli *cli, const char *name, enum posenc_kernel kernel)
+_Noreturn static void reject_kernel(const struct cli *cli, const char *name,
+                                    enum posenc_kernel kernel)
 {
-    return cli_reject(cli, cli->backend.n > 0 ? "--backend" : "--plugin", name,
-                      "does not provide %s: expected one that does (posenc list backends)",
-                      posenc_kernel_name(kernel));
+    cli_reject(cli->backend.n > 0 ? "--backend" : "--plugin", name,
+               "does not provide %s: expected one that does (posenc list backends)",
+               posenc_kernel_name(kernel));
 }
 
 /* Chooses the backends that one value of --backend names: a backend, or all of a family that run here. */
-static int choose_named(const struct cli *cli, struct candidates *candidates, const char *name)
+static void choose_named(struct candidates *candidates, const char *name)
 {
     const char *unavailable_reason = NULL;
     bool known = false, usable = false;
     for (size_t i = 0; i < candidates->n; i++) {
         const bool exact = strcmp(candidates->backend[i]->name, name) == 0;
+        const char *reason = candidates->reason[i];
         if (!exact && strcmp(candidates->backend[i]->family, name) != 0)
             continue;
-        const char *reason = posenc_backend_unavailable_reason(candidates->backend[i]);
         known = true;
         unavailable_reason = reason ? reason : unavailable_reason;
         usable = usable || !reason;
         candidates->chosen[i] = candidates->chosen[i] || !reason;
         if (exact && reason)
-            return reject_unusable(cli, "--backend", name, candidates, reason);
+            reject_unusable("--backend", name, candidates, reason);
     }
     /* A plug-in that could not be loaded may have that name. */
     for (size_t i = 0; i < candidates->n && !known; i++)
         if (candidates->is_plugin[i] && plugins_load_error(candidates->backend[i]))
             known = usable = candidates->chosen[i] = true;
     if (!known)
-        return reject_unknown(cli, "--backend", name, candidates, true);
-    return usable ? EXIT_OK
-                  : reject_unusable(cli, "--backend", name, candidates, unavailable_reason);
+        reject_unknown("--backend", name, candidates, true);
+    if (!usable)
+        reject_unusable("--backend", name, candidates, unavailable_reason);
 }
 
-/* Returns true if the command line adds a backend. */
-static bool names_plugins(const struct cli *cli)
+void select_named(const struct cli *cli, struct candidates *candidates)
 {
-    return cli->plugin.n > 0 || cli->exec.n > 0 || cli->answers;
-}
-
-static int choose_candidates(const struct cli *cli, struct candidates *candidates,
-                             bool plugins_alone)
-{
-    if (list_candidates(cli, candidates) != EXIT_OK)
-        return EXIT_USAGE;
+    for (size_t i = 0; i < candidates->n; i++)
+        candidates->chosen[i] = cli->backend.n == 0;
     for (size_t i = 0; i < cli->backend.n; i++)
-        if (choose_named(cli, candidates, cli->backend.item[i]) != EXIT_OK)
-            return EXIT_USAGE;
-    for (size_t i = 0; i < candidates->n && cli->backend.n == 0; i++)
-        candidates->chosen[i] =
-            candidates->is_plugin[i] || !plugins_alone || !names_plugins(cli);
-    return EXIT_OK;
+        choose_named(candidates, cli->backend.item[i]);
 }
 
-int select_require(const struct cli *cli, const struct selection *selection,
-                   enum posenc_kernel kernel)
+/* Lists and chooses backends; without --backend, if `plugins_alone`, the plug-ins if there are any. */
+static struct candidates choose_candidates(const struct cli *cli, bool plugins_alone)
+{
+    const bool names_plugins = cli->plugin.n > 0 || cli->exec.n > 0 || cli->answers;
+    struct candidates candidates = list_candidates(cli);
+    select_named(cli, &candidates);
+    for (size_t i = 0; i < candidates.n && cli->backend.n == 0; i++)
+        candidates.chosen[i] = candidates.is_plugin[i] || !plugins_alone || !names_plugins;
+    return candidates;
+}
+
+void select_require(const struct cli *cli, const struct selection *selection,
+                    enum posenc_kernel kernel)
 {
     for (size_t i = 0; i < selection->n; i++)
         if (posenc_backend_provides(selection->backends[i], kernel) &&
             !posenc_backend_unavailable_reason(selection->backends[i]))
-            return EXIT_OK;
-    return reject_kernel(cli, selection->n > 0 ? selection->backends[0]->name : NULL, kernel);
+            return;
+    reject_kernel(cli, selection->n > 0 ? selection->backends[0]->name : NULL, kernel);
 }
 
-int select_one(struct cli *cli, enum posenc_kernel kernel,
-               const struct posenc_backend **backend)
+const struct posenc_backend *select_one(const struct cli *cli, enum posenc_kernel kernel)
 {
-    *backend = NULL;
     if (cli->backend.n == 0 && cli->plugin.n == 0)
-        return EXIT_OK;
-    struct candidates candidates;
-    if (choose_candidates(cli, &candidates, true) != EXIT_OK)
-        return EXIT_USAGE;
+        return NULL;
+    const struct candidates candidates = choose_candidates(cli, true);
     if (cli->backend.n > 1)
-        return cli_reject(cli, "--backend", cli->backend.item[1], "expected one backend");
+        cli_reject("--backend", cli->backend.item[1], "expected one backend");
     const char *name = cli->backend.n > 0 ? cli->backend.item[0] : cli->plugin.item[0];
     for (size_t i = 0; i < candidates.n; i++) {
-        const char *unavailable_reason =
-            posenc_backend_unavailable_reason(candidates.backend[i]);
-        if (candidates.chosen[i] && unavailable_reason)
-            return reject_unusable(cli, "--plugin", name, &candidates, unavailable_reason);
-        if (candidates.chosen[i] && posenc_backend_provides(candidates.backend[i], kernel)) {
-            *backend = candidates.backend[i];
-            return EXIT_OK;
-        }
+        if (candidates.chosen[i] && candidates.reason[i])
+            reject_unusable("--plugin", name, &candidates, candidates.reason[i]);
+        if (candidates.chosen[i] && posenc_backend_provides(candidates.backend[i], kernel))
+            return candidates.backend[i];
     }
-    return reject_kernel(cli, name, kernel);
+    reject_kernel(cli, name, kernel);
 }
 
-int select_environment(const struct cli *cli)
+void select_environment(const struct cli *cli)
 {
-    struct candidates candidates;
-    const struct cli without_plugins = { .command = cli->command };
+    const struct candidates candidates =
+        list_candidates(&(struct cli){ .command = cli->command });
     const char *forced = getenv("POSENC_BACKEND"), *ceiling = getenv("POSENC_MAX_ISA");
-    if (list_candidates(&without_plugins, &candidates) != EXIT_OK)
-        return EXIT_USAGE;
     if (forced && *forced != '\0') {
         const struct posenc_backend *backend = posenc_backend_find(forced);
         if (!backend)
-            return reject_unknown(cli, "POSENC_BACKEND", forced, &candidates, false);
+            reject_unknown("POSENC_BACKEND", forced, &candidates, false);
         const char *reason = posenc_backend_unavailable_reason(backend);
-        return !reason ? EXIT_OK
-                       : reject_unusable(cli, "POSENC_BACKEND", forced, &candidates, reason);
+        if (reason)
+            reject_unusable("POSENC_BACKEND", forced, &candidates, reason);
+    } else if (ceiling && *ceiling != '\0' && !posenc_backend_find(ceiling)) {
+        reject_unknown("POSENC_MAX_ISA", ceiling, &candidates, false);
     }
-    if (ceiling && *ceiling != '\0' && !posenc_backend_find(ceiling))
-        return reject_unknown(cli, "POSENC_MAX_ISA", ceiling, &candidates, false);
-    return EXIT_OK;
-}
-
-/* ---- Kernels ---- */
-
-static int find_kernel(const struct cli *cli, const char *name, enum posenc_kernel *kernel)
-{
-    *kernel = posenc_kernel_find(name);
-    if (*kernel != POSENC_KERNEL_NONE)
-        return EXIT_OK;
-    const char *names[POSENC_KERNEL_COUNT];
-    for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
-        names[k] = posenc_kernel_name((enum posenc_kernel)k);
-    return cli_reject_name(cli, "--kernel", name, names, POSENC_KERNEL_COUNT);
 }
 
 /* ---- Element types ---- */
 
-int select_dtypes(const struct cli *cli, struct selection *selection)
+void select_dtypes(const struct cli *cli, struct selection *selection)
 {
     for (size_t i = 0; i < cli->dtype.n; i++) {
-        int dtype = 0;
-        while (dtype < N_DTYPES && strcmp(cli->dtype.item[i], dtype_names[dtype]) != 0)
-            dtype++;
-        if (dtype == N_DTYPES)
-            return cli_reject_name(cli, "--dtype", cli->dtype.item[i], dtype_names, N_DTYPES);
+        const size_t dtype =
+            cli_find_name("--dtype", cli->dtype.item[i], dtype_names, N_DTYPES);
         selection->dtypes[dtype] = selection->any_dtype = true;
     }
-    return EXIT_OK;
 }
 
 enum posenc_dtype case_dtype(const char *id)
@@ -282,50 +250,49 @@ struct bench_case case_with_dtype(const struct model_case *one, enum posenc_dtyp
 
 /* ---- Selections ---- */
 
-int select_kernels_and_dtypes(const struct cli *cli, struct selection *selection)
+void select_kernels_and_dtypes(const struct cli *cli, struct selection *selection)
 {
+    const char *names[POSENC_KERNEL_COUNT];
+    for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
+        names[k] = posenc_kernel_name((enum posenc_kernel)k);
     for (size_t i = 0; i < cli->kernel.n; i++) {
-        enum posenc_kernel kernel;
-        if (find_kernel(cli, cli->kernel.item[i], &kernel) != EXIT_OK)
-            return EXIT_USAGE;
+        const size_t kernel =
+            cli_find_name("--kernel", cli->kernel.item[i], names, POSENC_KERNEL_COUNT);
         selection->kernels[kernel] = selection->names_kernels = true;
     }
-    return select_dtypes(cli, selection);
+    select_dtypes(cli, selection);
 }
 
-int select_all(struct cli *cli, struct selection *selection, bool plugins_alone)
+void select_all(const struct cli *cli, struct selection *selection, bool plugins_alone)
 {
-    struct candidates candidates;
+    const struct candidates candidates = choose_candidates(cli, plugins_alone);
     *selection = (struct selection){ 0 };
-    if (choose_candidates(cli, &candidates, plugins_alone) != EXIT_OK)
-        return EXIT_USAGE;
     for (size_t i = 0; i < candidates.n; i++)
         if (candidates.chosen[i]) {
             selection->is_plugin[selection->n] = candidates.is_plugin[i];
             selection->backends[selection->n++] = candidates.backend[i];
         }
-    return select_kernels_and_dtypes(cli, selection);
+    select_kernels_and_dtypes(cli, selection);
 }
 
 /* ---- Shards ---- */
 
 enum { SHARDS_MAX = 4096 };
 
-int shard_parse(const struct cli *cli, struct shard *shard)
+struct shard shard_parse(const struct cli *cli)
 {
+    struct shard shard = { 0, 0 };
     int end = 0;
-    *shard = (struct shard){ 0, 0 };
     if (!cli->shard)
-        return EXIT_OK;
-    const int n = sscanf(cli->shard, "%4d/%4d%n", &shard->i, &shard->n, &end);
-    if (n == 2 && cli->shard[end] == '\0' && shard->n >= 1 && shard->n <= SHARDS_MAX &&
-        shard->i >= 0 && shard->i < shard->n)
-        return EXIT_OK;
-    return cli_reject(
-        cli, "--shard", cli->shard,
-        "expected I/N, share I of N with I from 0 to N - 1 and N at most %d, e.g. "
-        "0/4, 1/4, 2/4 and 3/4",
-        SHARDS_MAX);
+        return shard;
+    const int n = sscanf(cli->shard, "%4d/%4d%n", &shard.i, &shard.n, &end);
+    if (n != 2 || cli->shard[end] != '\0' || shard.n < 1 || shard.n > SHARDS_MAX ||
+        shard.i < 0 || shard.i >= shard.n)
+        cli_reject("--shard", cli->shard,
+                   "expected I/N, share I of N with I from 0 to N - 1 and N at most %d, e.g. "
+                   "0/4, 1/4, 2/4 and 3/4",
+                   SHARDS_MAX);
+    return shard;
 }
 
 /* Returns the length of the part of an id that determines its share. The checks of the memory suite on a kernel in a
@@ -348,4 +315,68 @@ bool shard_has_case(const struct shard *shard, const char *id)
     hash = (hash ^ hash >> 33) * 0xff51afd7ed558ccdu;
     hash = (hash ^ hash >> 33) * 0xc4ceb9fe1a85ec53u;
     return (hash ^ hash >> 33) % (uint64_t)shard->n == (uint64_t)shard->i;
+}
+
+/* ---- The tuning file ---- */
+
+enum { TUNING_PATH = 4096 };
+
+/* Path of the user's tuning file, or "" if it is not considered. */
+static char user_file[TUNING_PATH];
+static char user_file_error[512]; /* why that is rejected, or "" */
+
+/* Returns a variable of the environment, or NULL if it is empty. */
+static const char *read_environment(const char *name)
+{
+    const char *value = getenv(name);
+    return value && *value ? value : NULL;
+}
+
+/* Writes $XDG_CONFIG_HOME/posenc/tuning or ~/.config/posenc/tuning. Returns false without a home folder. */
+static bool find_user_file(char path[TUNING_PATH])
+{
+    const char *config = read_environment("XDG_CONFIG_HOME"), *home = read_environment("HOME");
+    if (!config && !home)
+        return false;
+    const int n = snprintf(path, TUNING_PATH, "%s%s/posenc/tuning", config ? config : home,
+                           config ? "" : "/.config");
+    return n > 0 && n < TUNING_PATH;
+}
+
+/* Returns true if the environment selects the backend, which overrides tuning files. */
+static bool is_backend_forced(void)
+{
+    return read_environment("POSENC_BACKEND") || read_environment("POSENC_MAX_ISA");
+}
+
+void tuning_file_select_default(void)
+{
+    struct posenc_error error;
+    if (read_environment("POSENC_TUNING") || is_backend_forced() ||
+        !find_user_file(user_file) || access(user_file, R_OK) != 0)
+        *user_file = '\0';
+    else if (posenc_load_tuning(user_file, &error) != POSENC_OK)
+        snprintf(user_file_error, sizeof user_file_error, "%s", error.what);
+}
+
+const char *tuning_file_in_force(const char **unused)
+{
+    const char *from_environment = read_environment("POSENC_TUNING");
+    *unused = NULL;
+    if (from_environment && is_backend_forced())
+        *unused = "POSENC_BACKEND or POSENC_MAX_ISA is set.";
+    else if (!from_environment && *user_file_error)
+        *unused = user_file_error;
+    return from_environment ? from_environment : user_file;
+}
+
+void tuning_file_select_environment(void)
+{
+    struct posenc_error error;
+    const char *path = read_environment("POSENC_TUNING");
+    if (!path || is_backend_forced())
+        return;
+    if (posenc_load_tuning(path, &error) != POSENC_OK)
+        cli_reject("POSENC_TUNING", NULL, "%s", error.what);
+    (void)!posenc_select(NULL, NULL);
 }

@@ -32,31 +32,51 @@ struct bench_case case_with_dtype(const struct model_case *one, enum posenc_dtyp
 /* Returns the type in the id of a case, or f32. */
 enum posenc_dtype case_dtype(const char *id);
 
-/* Resolve options, and return EXIT_OK, or EXIT_USAGE after a message. select_all() resolves --plugin, --backend,
- * --kernel and --dtype. Without --backend it selects all backends, also those that cannot run here, which results list
- * as skipped; if `plugins_alone`, it selects the plug-ins alone if there are any. */
-int select_all(struct cli *cli, struct selection *selection, bool plugins_alone);
-int select_kernels_and_dtypes(const struct cli *cli, struct selection *selection);
-int select_dtypes(const struct cli *cli, struct selection *selection);
+/* Resolve options, and reject unknown names. select_all() resolves --plugin, --backend, --kernel and --dtype. Without
+ * --backend it selects all backends, also those that cannot run here, which results list as skipped; if `plugins_alone`,
+ * it selects the plug-ins alone if there are any. */
+void select_all(const struct cli *cli, struct selection *selection, bool plugins_alone);
+void select_kernels_and_dtypes(const struct cli *cli, struct selection *selection);
+void select_dtypes(const struct cli *cli, struct selection *selection);
 /* Rejects a selection in which no backend that runs here provides the kernel. */
-int select_require(const struct cli *cli, const struct selection *selection,
-                   enum posenc_kernel kernel);
+void select_require(const struct cli *cli, const struct selection *selection,
+                    enum posenc_kernel kernel);
 
-/* Finds the backend of --backend or --plugin that provides the kernel; of a family, the first that runs here. Stores
+/* Backends to choose from. */
+struct candidates {
+    size_t n;
+    const struct posenc_backend *backend[BACKENDS_MAX];
+    const char *reason[BACKENDS_MAX]; /* why it cannot run here, or NULL */
+    bool is_plugin[BACKENDS_MAX];     /* named by --plugin */
+    bool chosen[BACKENDS_MAX];
+};
+
+/* Chooses the candidates that --backend names: a backend, or all of a family that run here. Without --backend, chooses
+ * all. */
+void select_named(const struct cli *cli, struct candidates *candidates);
+
+/* Finds the backend of --backend or --plugin that provides the kernel; of a family, the first that runs here. Returns
  * NULL, the default backend, without these options. */
-int select_one(struct cli *cli, enum posenc_kernel kernel,
-               const struct posenc_backend **backend);
+const struct posenc_backend *select_one(const struct cli *cli, enum posenc_kernel kernel);
 
 /* Share i of n of a run, 0 <= i < n, from --shard I/N. The id of a case determines its share, so that all backends of a
  * case are in the same share. */
 struct shard {
     int i, n; /* n is 0 for the whole run */
 };
-/* Parses --shard. Returns EXIT_OK, or EXIT_USAGE after a message. */
-int shard_parse(const struct cli *cli, struct shard *shard);
+/* Parses --shard. */
+struct shard shard_parse(const struct cli *cli);
 bool shard_has_case(const struct shard *shard, const char *id);
 
 /* Rejects unknown backends in POSENC_BACKEND or POSENC_MAX_ISA, and a POSENC_BACKEND that cannot run here. */
-int select_environment(const struct cli *cli);
+void select_environment(const struct cli *cli);
+
+/* Selects the user's tuning file, which posenc tune writes, if it exists, fits this CPU and build, and the environment
+ * selects nothing else. Called before the first call of the library. */
+void tuning_file_select_default(void);
+/* Selects POSENC_TUNING if it is set. */
+void tuning_file_select_environment(void);
+/* Returns the path of the tuning file, or "" if there is none. Stores why it is not used, or NULL. */
+const char *tuning_file_in_force(const char **unused);
 
 #endif

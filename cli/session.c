@@ -4,9 +4,9 @@
 #include "worker.h"
 #include "data.h"
 #include "emit.h"
-#include "models.h"
+#include "problem.h"
 #include "base/text/text.h"
-#include "progress.h"
+#include "messages.h"
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -54,9 +54,9 @@ static void list_kernels(const struct session *session,
 }
 
 /* Rejects a selected kernel for which `holds` is false. */
-static int check_selected(const struct session *session,
-                          bool (*holds)(const struct session *, enum posenc_kernel),
-                          const char *reason)
+static void check_selected(const struct session *session,
+                           bool (*holds)(const struct session *, enum posenc_kernel),
+                           const char *reason)
 {
     char names[512];
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
@@ -64,76 +64,52 @@ static int check_selected(const struct session *session,
         if (!session->selected.kernels[k] || holds(session, kernel))
             continue;
         list_kernels(session, holds, names);
-        return cli_reject(session->cli, "--kernel", posenc_kernel_name(kernel),
-                          "%s: expected one of %s", reason, names);
+        cli_reject("--kernel", posenc_kernel_name(kernel), "%s: expected one of %s", reason,
+                   names);
     }
-    return EXIT_OK;
 }
 
 /* Rejects a selection in which no backend provides a selected kernel. */
-static int check_backends(const struct session *session)
+static void check_backends(const struct session *session)
 {
     const struct cli *cli = session->cli;
     char wanted[512];
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
         if (is_selected(session, (enum posenc_kernel)k) &&
             is_provided(session, (enum posenc_kernel)k))
-            return EXIT_OK;
+            return;
     list_kernels(session, is_selected, wanted);
-    return cli_reject(cli, cli->backend.n > 0 ? "--backend" : "--plugin",
-                      session->selected.n > 0 ? session->selected.backends[0]->name : NULL,
-                      "provides none of the selected kernels: expected a backend with %s",
-                      wanted);
+    cli_reject(cli->backend.n > 0 ? "--backend" : "--plugin",
+               session->selected.n > 0 ? session->selected.backends[0]->name : NULL,
+               "provides none of the selected kernels: expected a backend with %s", wanted);
 }
 
-int session_check_model_kernels(const struct session *session)
+void session_check_model_kernels(const struct session *session)
 {
-    return session->cli->model.n == 0
-               ? EXIT_OK
-               : check_selected(session, is_called_by_model, "no selected model calls it");
-}
-
-static int check_kernels(const struct session *session)
-{
-    if (session_check_model_kernels(session) != EXIT_OK ||
-        check_selected(session, is_provided, "no selected backend provides it") != EXIT_OK)
-        return EXIT_USAGE;
-    return check_backends(session);
+    if (session->cli->model.n > 0)
+        check_selected(session, is_called_by_model, "no selected model calls it");
 }
 
 /* ---- Models ---- */
 
-static void free_models(struct session *session)
+void session_load_models(struct session *session)
 {
-    for (size_t i = 0; i < session->n_models; i++)
-        model_free(&session->models[i]);
-    free(session->models);
-    session->models = NULL;
-    session->n_models = 0;
-}
-
-int session_load_models(struct session *session, const char *const *names, size_t n)
-{
-    free_models(session);
-    session->models = calloc(n > 0 ? n : 1, sizeof *session->models);
-    if (!session->models)
-        return cli_reject_memory(session->cli);
-    for (size_t i = 0; i < n; i++) {
+    const struct option_values *names = &session->cli->model;
+    session->models = cli_allocate(names->n, sizeof *session->models);
+    for (size_t i = 0; i < names->n; i++) {
         struct model *model = &session->models[session->n_models++];
         char storage[128];
-        if (models_read(session->cli, names[i], model) != EXIT_OK)
-            return EXIT_USAGE;
+        models_read(session->cli, names->item[i], model);
         if (*models_describe_dtype(model, &session->selected, storage))
             cli_print_note("%s: %s\n", model->name, storage);
     }
-    return EXIT_OK;
 }
 
 size_t session_model_cases(const struct session *session, struct bench_case **cases)
 {
     size_t n = 0;
-    *cases = calloc(session->n_models * MODEL_MAX_CASES * N_DTYPES + 1, sizeof **cases);
-    for (size_t m = 0; m < session->n_models && *cases; m++) {
+    *cases = cli_allocate(session->n_models * MODEL_MAX_CASES * N_DTYPES, sizeof **cases);
+    for (size_t m = 0; m < session->n_models; m++) {
         for (size_t i = 0; i < session->models[m].n_cases; i++) {
             const struct model_case *one = &session->models[m].cases[i];
             bool wanted = !session->selected.names_kernels ||
@@ -170,23 +146,20 @@ static bool is_first(const struct model *model, size_t i)
     return true;
 }
 
-size_t session_count_problems(const struct session *session)
+struct problem *session_list_problems(const struct session *session, bool full, size_t *n)
 {
-    return 2 * session->n_models * MODEL_MAX_CASES * N_DTYPES + 1;
-}
-
-size_t session_list_problems(const struct session *session, bool full, struct problem *problems)
-{
-    size_t n = 0;
+    struct problem *problems =
+        cli_allocate(2 * session->n_models * MODEL_MAX_CASES * N_DTYPES, sizeof *problems);
+    *n = 0;
     for (const struct model *m = session->models; m < session->models + session->n_models;
          m++) {
         for (size_t i = 0; i < m->n_verify; i++)
-            add_problem(session, m, &m->verify[i], problems, &n);
+            add_problem(session, m, &m->verify[i], problems, n);
         for (size_t i = 0; i < m->n_cases; i++)
             if (full || is_first(m, i))
-                add_problem(session, m, &m->cases[i].problem, problems, &n);
+                add_problem(session, m, &m->cases[i].problem, problems, n);
     }
-    return n;
+    return problems;
 }
 
 void session_select_model_kernels(struct session *session)
@@ -227,7 +200,7 @@ bool session_wants_case(struct session *session, const char *id)
     return wanted;
 }
 
-int session_check_patterns(const struct session *session)
+void session_check_patterns(const struct session *session)
 {
     static const char nothing[] =
         "matches nothing that was selected: expected a pattern such as 'rope_table/*'";
@@ -236,30 +209,20 @@ int session_check_patterns(const struct session *session)
     for (size_t i = 0; i < cli->cases.n; i++)
         any |= session->matched[i];
     if (!any)
-        return cli_reject(cli, "--case", cli->cases.item[0], "%s", nothing);
+        cli_reject("--case", cli->cases.item[0], "%s", nothing);
     for (size_t i = 0; i < cli->cases.n; i++)
         if (!session->matched[i])
-            (void)cli_reject(cli, "--case", cli->cases.item[i], "%s", nothing);
-    return EXIT_OK;
+            cli_complain("--case", cli->cases.item[i], "%s", nothing);
 }
 
 /* ---- Records ---- */
 
-/* Returns true if a record could not be written, except to a reader that went away. */
-static bool has_lost_records(const struct session *session)
+/* Rejects an output to which a record could not be written, except by a reader that went away. */
+static void check_records(const struct session *session)
 {
-    return session->records.failed != 0 && session->records.failed != EPIPE;
-}
-
-static int reject_records(const struct session *session)
-{
-    return cli_reject(session->cli, "records", NULL, "cannot be written: %s",
-                      strerror(session->records.failed));
-}
-
-static const char *mode_of(const struct cli *cli)
-{
-    return cli->exhaustive ? "exhaustive" : cli->full ? "full" : "quick";
+    const int failed = session->records.failed;
+    if (failed != 0 && failed != EPIPE)
+        cli_reject("records", NULL, "cannot be written: %s", strerror(failed));
 }
 
 void session_append(struct session *session, json_t *record, uint64_t place)
@@ -279,102 +242,71 @@ static void open_stream(struct session *session)
         records_write(&session->records, json_array_get(session->records.list, i));
 }
 
-static int begin_records(struct session *session, bool with_vectors)
+static void begin_records(struct session *session)
 {
     char error[RECORDS_ERROR];
     if (records_open(&session->records, error) != 0)
-        return cli_reject(session->cli, "records", NULL, "%s", error);
-    struct cli *cli = session->cli;
-    struct emit_run run = { .cli = cli,
-                            .mode = mode_of(cli),
-                            .seed = cli->seed != INT64_MIN ? (uint64_t)cli->seed : 0,
-                            .vectors = with_vectors ? &session->vectors : NULL,
-                            .compare = session->compare,
-                            .shard = session->shard };
-    int failed =
-        emit_preamble(&session->records, &run, session->selected.backends, session->selected.n);
-    for (size_t i = 0; i < session->n_models; i++)
-        failed |= records_store(&session->records,
-                                emit_model(&session->models[i], &session->selected));
-    if (failed)
-        return reject_records(session);
+        cli_reject("records", NULL, "%s", error);
+    if (emit_preamble(session) != 0)
+        cli_reject("records", NULL, "cannot be written: %s", strerror(session->records.failed));
     open_stream(session);
-    return has_lost_records(session) ? reject_records(session) : EXIT_OK;
+    check_records(session);
 }
 
-int session_begin(struct session *session, struct cli *cli, unsigned command, bool with_vectors,
-                  bool plugins_alone)
+void session_begin(struct session *session, struct cli *cli, bool verifies)
 {
-    size_t n_models = session->n_models;
     session->cli = cli;
-    if (shard_parse(cli, &session->shard) != EXIT_OK ||
-        (cli->problem &&
-         problem_read_option(cli, &session->line, &session->arena) != EXIT_OK) ||
-        select_all(cli, &session->selected, plugins_alone) != EXIT_OK ||
-        (n_models == 0 &&
-         session_load_models(session, cli->model.item, cli->model.n) != EXIT_OK) ||
-        check_kernels(session) != EXIT_OK ||
-        session_open(session, command, with_vectors) != EXIT_OK) {
-        session_abort(session);
-        return EXIT_USAGE;
-    }
-    return EXIT_OK;
+    session->shard = shard_parse(cli);
+    if (cli->problem)
+        problem_read_option(cli, &session->line, &session->arena);
+    select_all(cli, &session->selected, verifies);
+    session_load_models(session);
+    session_check_model_kernels(session);
+    check_selected(session, is_provided, "no selected backend provides it");
+    check_backends(session);
+    session_open(session, verifies);
 }
 
-int session_open(struct session *session, unsigned command, bool with_vectors)
+void session_open(struct session *session, bool with_vectors)
 {
-    struct cli *cli = session->cli;
-    if (outputs_open(cli, &session->outputs,
-                     session->formats ? session->formats : record_formats,
-                     command) != EXIT_OK ||
-        (with_vectors && data_vectors(cli, &session->vectors) != EXIT_OK) ||
-        begin_records(session, with_vectors) != EXIT_OK)
-        return EXIT_USAGE;
+    outputs_open(session->cli, &session->outputs);
+    if (with_vectors)
+        data_vectors(session->cli, &session->vectors);
+    begin_records(session);
     session->at_start = session->at_timing_start = noise_read();
     outputs_catch_signals();
-    return EXIT_OK;
 }
 
-static void session_free(struct session *session)
+void session_free(struct session *session)
 {
+    outputs_discard(&session->outputs);
     arena_free(&session->arena);
     char error[RECORDS_ERROR];
     session->records.stream = NULL; /* owned by an output */
     if (session->records.list)
         (void)records_close(&session->records, error);
     vectors_free(&session->vectors);
-    free_models(session);
+    for (size_t i = 0; i < session->n_models; i++)
+        model_free(&session->models[i]);
+    free(session->models);
     json_decref(session->noise);
     json_decref(session->compare);
     *session = (struct session){ 0 };
 }
 
-void session_abort(struct session *session)
-{
-    outputs_discard(&session->outputs);
-    session_free(session);
-}
-
-int session_end(struct session *session, bool complete)
+void session_end(struct session *session, bool complete)
 {
     progress_clear();
-    const struct cli *cli = session->cli;
     if (!session->noise)
         session->noise = noise_since(&session->at_timing_start);
     double seconds = noise_read().wall_s - session->at_start.wall_s;
     records_append(&session->records,
                    emit_footer(&session->records, complete, seconds, session->noise));
     session->noise = NULL;
-    int status = has_lost_records(session) ? reject_records(session) : EXIT_OK;
-    if (status == EXIT_OK)
-        status = outputs_write(cli, &session->outputs, session->records.list,
-                               session->records.stream);
-    if (status == EXIT_OK)
-        status = outputs_commit(cli, &session->outputs);
-    else
-        outputs_discard(&session->outputs);
+    check_records(session);
+    outputs_write(&session->outputs, session->records.list, session->records.stream);
+    outputs_commit(&session->outputs);
     session_free(session);
-    return status;
 }
 
 /* The file is valid: its footer says that it is incomplete. */

@@ -10,9 +10,8 @@
 #include "conformance/readers/vectors.h"
 #include "base/machine/noise.h"
 #include "base/records.h"
-#include "formats.h"
 #include "outputs.h"
-#include "progress.h"
+#include "messages.h"
 #include "problem.h"
 #include "select.h"
 
@@ -20,7 +19,6 @@ struct session {
     struct cli *cli;
     struct selection selected;
     struct outputs outputs;
-    const struct output_format *formats; /* formats of --out; NULL: record_formats */
     struct records records;
     struct shard shard;       /* share of the cases, from --shard */
     bool in_other_shard;      /* a selected case is in another share */
@@ -36,56 +34,54 @@ struct session {
     bool matched[LIST_MAX]; /* patterns of --case that matched an id */
 };
 
-/* Resolves the names on the command line, opens the outputs in formats of `command` (BY_VERIFY, ...), and writes the
- * first records. Golden vectors are loaded if `with_vectors`. If `plugins_alone`, plug-ins of --plugin replace the
- * library's backends. Returns EXIT_OK, or EXIT_USAGE after a message. */
-int session_begin(struct session *session, struct cli *cli, unsigned command, bool with_vectors,
-                  bool plugins_alone);
-/* Opens the outputs and writes the first records, for a caller that resolved the names itself. After EXIT_USAGE the
- * caller calls session_abort(). */
-int session_open(struct session *session, unsigned command, bool with_vectors);
+/* Resolves the names on the command line, opens the outputs, and writes the first records. If it `verifies`, golden
+ * vectors are loaded, and plug-ins of --plugin replace the library's backends. */
+void session_begin(struct session *session, struct cli *cli, bool verifies);
+/* Opens the outputs and writes the first records, for a caller that resolved the names itself. */
+void session_open(struct session *session, bool with_vectors);
 
-/* Replaces the models by those of these names. Returns EXIT_OK, or EXIT_USAGE after a message. */
-int session_load_models(struct session *session, const char *const *names, size_t n);
+/* Loads the models of --model and --config. */
+void session_load_models(struct session *session);
 
 /* Selects the kernels of the plug-ins if the command line selects no kernel, case or problem. */
 void session_select_plugin_kernels(struct session *session);
 /* Returns true if --case selects the id, and notes which patterns matched. */
 bool session_wants_case(struct session *session, const char *id);
-/* Prints a message about each pattern of --case that matched no id. Called at the end, since only the engine knows the
- * ids. Returns EXIT_OK if any pattern matched, else EXIT_USAGE. */
-int session_check_patterns(const struct session *session);
+/* Prints a message about each pattern of --case that matched no id, and rejects the option if none matched. Called at
+ * the end, since only the engine knows the ids. */
+void session_check_patterns(const struct session *session);
 
-/* Each allocates cases, which the caller frees, and returns their number: the case of --problem, the calls of the
- * models, one shape for each level of the memory hierarchy. The first and the last are in bench.c. */
-size_t session_problem_case(const struct session *session, struct bench_case **cases);
+/* Allocates the cases to time, which the caller frees, and returns their number: those of a tuning, the case of --problem,
+ * the calls of the models, or one shape for each level of the memory hierarchy. The other function lists the calls of
+ * the models. */
+size_t session_list_cases(const struct session *session, struct bench_case **cases);
 size_t session_model_cases(const struct session *session, struct bench_case **cases);
-size_t session_footprint_cases(const struct session *session, struct bench_case **cases);
 
 /* Rejects a kernel of --kernel that no model calls; selects those that the models call, unless --kernel is set. */
-int session_check_model_kernels(const struct session *session);
+void session_check_model_kernels(const struct session *session);
 void session_select_model_kernels(struct session *session);
-/* Lists the calls of the models with few tokens, then those at their real sizes, in the selected types. The array has
- * room for session_count_problems(). Returns their number. */
-size_t session_list_problems(const struct session *session, bool full,
-                             struct problem *problems);
-size_t session_count_problems(const struct session *session);
+/* Allocates a list of the calls of the models with few tokens, then those at their real sizes, in the selected types.
+ * The caller frees it. Stores their number. */
+struct problem *session_list_problems(const struct session *session, bool full, size_t *n);
 
 /* Appends the record of a result. `place` orders the results of all shards. */
 void session_append(struct session *session, json_t *record, uint64_t place);
-/* Appends the footer, writes the outputs and frees the session. Returns the exit code. */
-int session_end(struct session *session, bool complete);
+/* Appends the footer, writes the outputs and frees the session. */
+void session_end(struct session *session, bool complete);
 /* After a signal: ends the session as incomplete and exits the program. */
 void session_exit_if_interrupted(struct session *session);
-/* Discards the outputs and frees the session. */
-void session_abort(struct session *session);
+/* Frees a session, and discards outputs that are not complete. */
+void session_free(struct session *session);
 
-/* Runs posenc verify -v (verify_verbose.c) and returns the exit code. */
+/* Run posenc verify -v, bench --instructions and bench --probe. Return the exit code. The probe measures this machine and
+ * prints records on stdout: header, env, doctor and footer. */
 int verify_verbose(struct cli *cli);
+int bench_instructions(struct cli *cli);
+int bench_probe(struct cli *cli);
 
 /* Returns NULL, or the reason why this program cannot time anything: no Google Benchmark, or an emulated CPU. */
 const char *timings_unavailable_reason(void);
 /* Prints that reason and returns EXIT_SKIPPED. */
-int timings_report_unavailable(const struct cli *cli);
+int timings_report_unavailable(void);
 
 #endif

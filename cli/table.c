@@ -17,46 +17,44 @@ enum { COLUMN_KINDS = sizeof column_kinds / sizeof *column_kinds };
 static const char expected[] =
     "expected frequencies, drift, errors, sinusoidal or rope_table, or --problem LINE alone";
 
-/* Parses TABLE as the name of a kernel, whose parameters come from --model. */
-static int parse_kernel(const struct cli *cli, const char **line)
+/* Rejects TABLE unless it is the name of a kernel, whose parameters come from --model. */
+static void check_kernel(const struct cli *cli)
 {
+    static const char *const names[] = { "frequencies", "drift", "errors", "sinusoidal",
+                                         "rope_table" };
     const char *name = cli->operands[0];
-    const enum posenc_kernel kernel = posenc_kernel_find(name);
     if (cli->problem)
-        return cli_reject(cli, "TABLE", name, "has no effect with --problem: %s", expected);
-    if (kernel == POSENC_KERNEL_NONE) {
-        static const char *const names[] = { "frequencies", "drift", "errors", "sinusoidal",
-                                             "rope_table" };
-        return cli_reject_name(cli, "TABLE", name, names, sizeof names / sizeof *names);
-    }
+        cli_reject("TABLE", name, "has no effect with --problem: %s", expected);
+    if (posenc_kernel_find(name) == POSENC_KERNEL_NONE)
+        cli_reject_name("TABLE", name, names, sizeof names / sizeof *names);
     if (cli->model.n == 0)
-        return cli_reject(cli, "TABLE", name,
-                          "needs a whole problem, --problem '%s ...', or --model NAME", name);
-    *line = name;
-    return EXIT_OK;
+        cli_reject("TABLE", name, "needs a whole problem, --problem '%s ...', or --model NAME",
+                   name);
 }
 
-static int parse_table(const struct cli *cli, enum table_kind *kind, const char **line)
+/* Returns the line of the problem, and stores the kind of table. */
+static const char *parse_table(const struct cli *cli, enum table_kind *kind)
 {
     *kind = TABLE_VALUES;
-    *line = cli->problem;
     if (cli->n_operands > 1)
-        return cli_reject(cli, "unexpected argument", cli->operands[1], "%s", expected);
+        cli_reject("unexpected argument", cli->operands[1], "%s", expected);
     for (int i = 0; i < COLUMN_KINDS && cli->n_operands == 1; i++)
         if (strcmp(cli->operands[0], column_kinds[i]) == 0)
             *kind = (enum table_kind)(TABLE_FREQUENCIES + i);
-    if (*kind == TABLE_VALUES && cli->n_operands == 1)
-        return parse_kernel(cli, line);
-    if (!*line && *kind != TABLE_VALUES && cli->model.n > 0)
-        *line = "rope_table";
-    if (!*line && *kind == TABLE_ERRORS)
-        *line = "rope_table rotary_dim=128";
-    if (*line)
-        return EXIT_OK;
-    return *kind == TABLE_VALUES
-               ? cli_reject(cli, "TABLE", NULL, "%s", expected)
-               : cli_reject(cli, "TABLE", cli->operands[0],
-                            "needs --problem 'rope_table rotary_dim=128 ...' or --model NAME");
+    if (*kind == TABLE_VALUES && cli->n_operands == 1) {
+        check_kernel(cli);
+        return cli->operands[0];
+    }
+    if (cli->problem)
+        return cli->problem;
+    if (*kind == TABLE_VALUES)
+        cli_reject("TABLE", NULL, "%s", expected);
+    if (cli->model.n > 0)
+        return "rope_table";
+    if (*kind == TABLE_ERRORS)
+        return "rope_table rotary_dim=128";
+    cli_reject("TABLE", cli->operands[0],
+               "needs --problem 'rope_table rotary_dim=128 ...' or --model NAME");
 }
 
 /* ---- Options without effect ---- */
@@ -84,8 +82,8 @@ static bool is_of_other_scaling(const char *name, enum posenc_scaling scaling)
 }
 
 /* Rejects options and fields of --problem that would have no effect. */
-static int check_effect(const struct cli *cli, enum table_kind kind,
-                        const struct problem *problem)
+static void check_effect(const struct cli *cli, enum table_kind kind,
+                         const struct problem *problem)
 {
     static const char *const needs[][2] = { { "mrope_layout", "mrope_section" },
                                             { "mrope_grid", "mrope_section" },
@@ -93,26 +91,24 @@ static int check_effect(const struct cli *cli, enum table_kind kind,
                                             { "xpos_inverse", "xpos_scale_base" } };
     struct field field;
     if (cli->layer_type && cli->model.n == 0)
-        return cli_reject(cli, "--layer-type", cli->layer_type,
-                          "has no effect here: it needs --model or --config");
+        cli_reject("--layer-type", cli->layer_type,
+                   "has no effect here: it needs --model or --config");
     if (kind != TABLE_VALUES && (cli->positions || cli->grid))
-        return cli_reject(cli, cli->positions ? "--positions" : "--grid", NULL,
-                          "has no effect here: it is for values");
+        cli_reject(cli->positions ? "--positions" : "--grid", NULL,
+                   "has no effect here: it is for values");
     if ((kind == TABLE_FREQUENCIES || kind == TABLE_DRIFT) &&
         cli->backend.n + cli->plugin.n > 0)
-        return cli_reject(cli, cli->backend.n > 0 ? "--backend" : "--plugin", NULL,
-                          "has no effect here: it is for values and errors");
+        cli_reject(cli->backend.n > 0 ? "--backend" : "--plugin", NULL,
+                   "has no effect here: it is for values and errors");
     for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
         if (is_set(problem, needs[i][0]) && !is_set(problem, needs[i][1]))
-            return cli_reject(cli, "--problem", NULL, "%s has no effect here: it needs %s",
-                              needs[i][0], needs[i][1]);
+            cli_reject("--problem", NULL, "%s has no effect here: it needs %s", needs[i][0],
+                       needs[i][1]);
     for (int i = 0; cli->model.n == 0 && kernel_field(problem->kernel, i, &field); i++)
         if (is_of_other_scaling(field.name, problem->freqs.scaling) &&
             !field_is_blank(&field, problem))
-            return cli_reject(cli, "--problem", NULL,
-                              "%s has no effect here: scaling %s does not take it", field.name,
-                              scaling_names[problem->freqs.scaling]);
-    return EXIT_OK;
+            cli_reject("--problem", NULL, "%s has no effect here: scaling %s does not take it",
+                       field.name, scaling_names[problem->freqs.scaling]);
 }
 
 /* ---- Values ---- */
@@ -122,38 +118,31 @@ static void free_table(struct number_table *table)
     free(table->array[0]);
     free(table->array[1]);
     free(table->positions);
-    free(table->times);
 }
 
 /* Stores the position or time of each row on each axis; the index of the row if the kernel has no positions. */
-static enum posenc_status store_positions(const struct problem *p, struct number_table *table)
+static void store_positions(const struct problem *p, struct number_table *table)
 {
-    const bool of_positions = p->kernel == POSENC_KERNEL_SINUSOIDAL ||
-                              p->kernel == POSENC_KERNEL_ROPE_TABLE,
-               are_times = of_positions && p->position_kind == POSENC_POSITIONS_F32;
+    const bool of_positions = kernel_has_freqs(p->kernel);
     table->position_header = of_positions ? "position" : "row";
-    if (table->positions || table->times)
-        return POSENC_OK;
+    if (table->positions)
+        return;
     table->n_axes = of_positions ? problem_axes(p) : 1;
-    const int64_t rows = table->rows, n = rows * table->n_axes,
-                  tokens = of_positions ? p->tokens : rows;
-    table->positions = are_times ? NULL : malloc((size_t)n * sizeof *table->positions);
-    table->times = are_times ? malloc((size_t)n * sizeof *table->times) : NULL;
-    if (!table->positions && !table->times)
-        return POSENC_ERR_MEMORY;
-    for (int64_t i = 0; i < n; i++) {
-        const int64_t b = i % rows / tokens, t = i % rows % tokens;
-        const int axis = (int)(i / rows);
-        if (are_times)
-            table->times[i] = (float)problem_time(p, b, t, axis);
-        else
-            table->positions[i] = of_positions ? problem_axis_position(p, b, t, axis) : i;
+    table->are_times = of_positions && p->position_kind == POSENC_POSITIONS_F32;
+    table->positions =
+        cli_allocate((size_t)(table->rows * table->n_axes), sizeof *table->positions);
+    for (int64_t i = 0; i < table->rows * table->n_axes; i++) {
+        const int64_t tokens = of_positions ? p->tokens : table->rows;
+        const int64_t b = i % table->rows / tokens, t = i % table->rows % tokens;
+        const int axis = (int)(i / table->rows);
+        table->positions[i] = !of_positions      ? (double)i
+                              : table->are_times ? (double)(float)problem_time(p, b, t, axis)
+                                                 : (double)problem_axis_position(p, b, t, axis);
     }
-    return POSENC_OK;
 }
 
 /* Copies the outputs of a call to dense arrays. */
-static enum posenc_status copy_outputs(const struct call *call, struct number_table *table)
+static void copy_outputs(const struct call *call, struct number_table *table)
 {
     const struct output *first = &call->outputs[0];
     table->rows = first->rows;
@@ -165,94 +154,81 @@ static enum posenc_status copy_outputs(const struct call *call, struct number_ta
         const struct output *out = &call->outputs[o];
         table->name[o] =
             call->n_outputs > 1 ? out->name : posenc_kernel_name(call->problem.kernel);
-        table->array[o] = malloc((size_t)table->rows * bytes);
-        if (!table->array[o])
-            return POSENC_ERR_MEMORY;
+        table->array[o] = cli_allocate((size_t)table->rows, bytes);
         for (int64_t r = 0; r < table->rows; r++)
             memcpy((char *)table->array[o] + (size_t)r * bytes, storage_row(&out->tensor, r),
                    bytes);
     }
-    return store_positions(&call->problem, table);
+    store_positions(&call->problem, table);
 }
 
 /* Runs the call, with the positions of the table if it has any. */
 static enum posenc_status run_call(struct call *call, const struct posenc_backend *backend,
                                    const struct number_table *table)
 {
-    struct posenc_positions *positions = call_positions(call);
-    if (positions && (table->positions || table->times))
-        *positions = (struct posenc_positions){
-            .kind = table->times ? POSENC_POSITIONS_F32 : POSENC_POSITIONS_I64,
-            .data = table->times ? (const void *)table->times : table->positions,
+    const int64_t n = table->positions ? table->rows * table->n_axes : 0;
+    int64_t *whole = cli_allocate((size_t)n, sizeof *whole);
+    float *times = (float *)whole;
+    for (int64_t i = 0; i < n; i++) {
+        if (table->are_times)
+            times[i] = (float)table->positions[i];
+        else
+            whole[i] = (int64_t)table->positions[i];
+    }
+    if (n > 0)
+        *call_positions(call) = (struct posenc_positions){
+            .kind = table->are_times ? POSENC_POSITIONS_F32 : POSENC_POSITIONS_I64,
+            .data = whole,
             .stride_token = 1,
             .stride_axis = table->n_axes > 1 ? table->rows : 0,
         };
     worker_enter_kernel(posenc_kernel_name(call->problem.kernel));
     const enum posenc_status status = call_run(call, backend);
     worker_leave_kernel();
+    free(whole);
     return status;
 }
 
 static int64_t largest_position(const struct problem *problem, const struct number_table *table)
 {
-    int64_t largest = problem_position(problem, 0, problem->tokens - 1);
-    for (int64_t i = 0; i < table->rows * table->n_axes; i++) {
-        const int64_t at =
-            table->times ? (int64_t)floorf(table->times[i]) : table->positions[i];
-        largest = i == 0 || at > largest ? at : largest;
-    }
-    return largest;
+    double largest = (double)problem_position(problem, 0, problem->tokens - 1);
+    for (int64_t i = 0; table->positions && i < table->rows * table->n_axes; i++)
+        largest = i == 0 ? table->positions[i] : fmax(largest, table->positions[i]);
+    return (int64_t)floor(largest);
 }
 
-static int compute_values(struct cli *cli, struct model_problem *input,
-                          struct number_table *table)
+static void compute_values(const struct cli *cli, struct model_problem *input,
+                           struct number_table *table)
 {
     struct problem *problem = &input->problem;
-    const struct posenc_backend *backend;
+    const struct posenc_backend *backend = select_one(cli, problem->kernel);
     struct call call;
-    if (select_one(cli, problem->kernel, &backend) != EXIT_OK ||
-        table_set_rows(cli, input, table) != EXIT_OK)
-        return EXIT_USAGE;
+    table_set_rows(cli, input, table);
     if (kernel_has_freqs(problem->kernel))
         table_set_seq_len(cli, largest_position(problem, table), &problem->freqs);
-    if (problem_check_cost(cli, problem, false) != EXIT_OK)
-        return EXIT_USAGE;
+    problem_check_cost(problem, false);
     enum posenc_status status = call_create(&call, problem, &tensor_allocator_default);
     if (status != POSENC_OK)
-        return cli_reject_status(cli, "--problem", status, &call.error);
+        cli_reject_status("--problem", status, &call.error);
     if (call.outputs[0].rows < 1 || call.outputs[0].width < 1) {
         call_destroy(&call);
-        return problem_reject_empty(cli, problem);
+        problem_reject_empty(cli, problem);
     }
     status = run_call(&call, backend, table);
-    if (status == POSENC_OK)
-        status = copy_outputs(&call, table);
     if (status != POSENC_OK)
-        cli_reject_status(cli, "--problem", status, &call.error);
+        cli_reject_status("--problem", status, &call.error);
+    copy_outputs(&call, table);
     call_destroy(&call);
-    return status == POSENC_OK ? EXIT_OK : EXIT_USAGE;
 }
 
 /* ---- Formats ---- */
 
-const struct output_format table_formats[] = {
-    { "csv", "csv", BY_ALL, false, "a line a row, under a line of names", "[cpr]*,*", NULL,
-      NULL },
-    { "npy", "npy", BY_ALL, false, "one array, no bf16", "?NUMPY*", NULL, NULL },
-    { "safetensors", "safetensors", BY_ALL, false, "all arrays by name",
-      "????????{\"*\":{\"dtype\":*", NULL, NULL },
-    { .name = NULL },
-};
-
 static void write_position(const struct number_table *table, int64_t row, FILE *out)
 {
     for (int axis = 0; axis < table->n_axes; axis++) {
-        const int64_t at = axis * table->rows + row;
         fputs(axis > 0 ? "," : "", out);
-        if (table->times)
-            fprintf(out, "%.9g", (double)table->times[at]);
-        else
-            fprintf(out, "%lld", (long long)table->positions[at]);
+        fprintf(out, table->are_times ? "%.9g" : "%.0f",
+                table->positions[axis * table->rows + row]);
     }
 }
 
@@ -295,64 +271,50 @@ static bool write_table(const struct number_table *table, const char *format, FI
     return true;
 }
 
-/* Rejects a format that cannot hold the table. */
-static int check_format(const struct cli *cli, const struct number_table *table,
-                        const char *format)
+/* Rejects a format that cannot hold the table, or columns of several types for NULL. */
+static void check_formats(const struct number_table *table, const struct outputs *outputs)
 {
-    const char *why =
-        !table ? "it cannot hold columns of several types: expected csv"
-        : table->n_arrays > 1
-            ? "one file holds one array, and the table has two: expected csv or safetensors"
-        : table->dtype == POSENC_DTYPE_BF16 ? "NumPy has no bf16: expected csv or safetensors"
-                                            : NULL;
-    const bool bad = table ? strcmp(format, "npy") == 0 : strcmp(format, "csv") != 0;
-    return bad && why ? cli_reject(cli, "--out", format, "%s", why) : EXIT_OK;
+    for (size_t i = 0; i < outputs->n; i++) {
+        const char *name = outputs->output[i].format->name;
+        const bool npy = strcmp(name, "npy") == 0;
+        if (!table && strcmp(name, "csv") != 0)
+            cli_reject("--out", name, "it cannot hold columns of several types: expected csv");
+        if (table && npy && table->n_arrays > 1)
+            cli_reject(
+                "--out", name,
+                "one file holds one array, and the table has two: expected csv or safetensors");
+        if (table && npy && table->dtype == POSENC_DTYPE_BF16)
+            cli_reject("--out", name, "NumPy has no bf16: expected csv or safetensors");
+    }
 }
 
-static int write_values(struct cli *cli, struct model_problem *input,
-                        const struct outputs *outputs)
+static void write_values(const struct cli *cli, struct model_problem *input,
+                         const struct outputs *outputs)
 {
     struct number_table table = { 0 };
-    int status = compute_values(cli, input, &table);
-    for (size_t i = 0; i < outputs->n && status == EXIT_OK; i++)
-        status = check_format(cli, &table, outputs->output[i].format->name);
-    for (size_t i = 0; i < outputs->n && status == EXIT_OK; i++)
+    compute_values(cli, input, &table);
+    check_formats(&table, outputs);
+    for (size_t i = 0; i < outputs->n; i++)
         if (!write_table(&table, outputs->output[i].format->name, outputs->output[i].stream))
-            status = cli_reject_status(cli, "table", POSENC_ERR_MEMORY, NULL);
+            cli_reject_status("table", POSENC_ERR_MEMORY, NULL);
     free_table(&table);
-    return status;
-}
-
-static int write_all(struct cli *cli, enum table_kind kind, struct model_problem *input)
-{
-    struct outputs outputs;
-    int status = outputs_open(cli, &outputs, table_formats, BY_ALL);
-    if (status != EXIT_OK)
-        return status;
-    for (size_t i = 0; i < outputs.n && kind != TABLE_VALUES && status == EXIT_OK; i++)
-        status = check_format(cli, NULL, outputs.output[i].format->name);
-    if (status == EXIT_OK)
-        status = kind == TABLE_VALUES
-                     ? write_values(cli, input, &outputs)
-                     : table_write_columns(cli, kind, &input->problem, &outputs);
-    if (status == EXIT_OK)
-        return outputs_commit(cli, &outputs);
-    outputs_discard(&outputs);
-    return status;
 }
 
 int command_table(struct cli *cli)
 {
     struct model_problem input;
-    const char *line;
+    struct outputs outputs;
     enum table_kind kind;
-    if (parse_table(cli, &kind, &line) != EXIT_OK)
-        return EXIT_USAGE;
-    int status = problem_read_over_model(cli, line, &input);
-    if (status == EXIT_OK)
-        status = check_effect(cli, kind, &input.problem);
-    if (status == EXIT_OK)
-        status = write_all(cli, kind, &input);
+    problem_read_over_model(cli, parse_table(cli, &kind), &input);
+    check_effect(cli, kind, &input.problem);
+    outputs_open(cli, &outputs);
+    if (kind == TABLE_VALUES) {
+        write_values(cli, &input, &outputs);
+    } else {
+        check_formats(NULL, &outputs);
+        table_write_columns(cli, kind, &input.problem, &outputs);
+    }
+    outputs_commit(&outputs);
     problem_free(&input);
-    return status;
+    return EXIT_OK;
 }

@@ -71,12 +71,9 @@ static int64_t expand_list(const char *list, bool is_time, struct number_table *
         if (!read_piece(&at, is_time, bad, &range))
             return -1;
         const int64_t rows = range_rows(&range);
-        for (int64_t i = 0; i < rows && (table->times || table->positions); i++) {
+        for (int64_t i = 0; i < rows && table->positions; i++) {
             const double position = fmin(range.from + (double)i * range.step, range.to);
-            if (is_time)
-                table->times[n + i] = (float)position;
-            else
-                table->positions[n + i] = (int64_t)position;
+            table->positions[n + i] = is_time ? (double)(float)position : floor(position);
         }
         n += rows < MOST_ROWS ? rows : MOST_ROWS + 1;
         if (n > MOST_ROWS)
@@ -85,21 +82,18 @@ static int64_t expand_list(const char *list, bool is_time, struct number_table *
     return n;
 }
 
-static int allocate_rows(const struct cli *cli, const char *option, int64_t n, bool are_times,
-                         struct number_table *table)
+static void allocate_rows(const char *option, int64_t n, bool are_times,
+                          struct number_table *table)
 {
-    const size_t bytes = (size_t)table->n_axes * (are_times ? sizeof(float) : sizeof(int64_t));
-    void *memory = n <= MOST_ROWS ? malloc((size_t)n * bytes) : NULL;
-    if (!memory)
-        return cli_reject(cli, option, NULL, "too many rows: expected at most %d", MOST_ROWS);
+    if (n > MOST_ROWS)
+        cli_reject(option, NULL, "too many rows: expected at most %d", MOST_ROWS);
     table->rows = n;
-    table->times = are_times ? memory : NULL;
-    table->positions = are_times ? NULL : memory;
-    return EXIT_OK;
+    table->are_times = are_times;
+    table->positions = cli_allocate((size_t)(n * table->n_axes), sizeof *table->positions);
 }
 
-static int set_listed_rows(const struct cli *cli, struct problem *problem,
-                           struct number_table *table)
+static void set_listed_rows(const struct cli *cli, struct problem *problem,
+                            struct number_table *table)
 {
     /* A range has two dots in a row, a fraction has one. */
     bool is_time =
@@ -111,23 +105,19 @@ static int set_listed_rows(const struct cli *cli, struct problem *problem,
     }
     char bad[PIECE_BYTES];
     if (problem->tokens > 0 || problem->first != 0)
-        return cli_reject(
-            cli, "--positions", NULL,
-            "has no effect with tokens, positions or position_offset in the problem");
+        cli_reject("--positions", NULL,
+                   "has no effect with tokens, positions or position_offset in the problem");
     table->n_axes = 1;
     const int64_t n = expand_list(cli->positions, is_time, table, bad);
     if (n < 0)
-        return cli_reject(cli, "--positions", bad,
-                          "expected %s, and ranges %s with A <= B%s, separated by commas",
-                          is_time ? "numbers between -2^31 and 2^31"
-                                  : "integers from -2147483647 to 2147483647",
-                          is_time ? "A..B or A..B:STEP" : "A..B",
-                          is_time ? " and a step above 0" : "");
-    if (allocate_rows(cli, "--positions", n, is_time, table) != EXIT_OK)
-        return EXIT_USAGE;
+        cli_reject(
+            "--positions", bad, "expected %s, and ranges %s with A <= B%s, separated by commas",
+            is_time ? "numbers between -2^31 and 2^31"
+                    : "integers from -2147483647 to 2147483647",
+            is_time ? "A..B or A..B:STEP" : "A..B", is_time ? " and a step above 0" : "");
+    allocate_rows("--positions", n, is_time, table);
     expand_list(cli->positions, is_time, table, bad);
     problem->tokens = n;
-    return EXIT_OK;
 }
 
 /* ---- Pictures, row by row ---- */
@@ -139,7 +129,7 @@ struct grid {
 };
 
 /* Reads WIDTH[,rows|columns][,SCALE]. */
-static int read_grid(const struct cli *cli, bool column_first, struct grid *grid)
+static struct grid read_grid(const struct cli *cli, bool column_first)
 {
     char text[PIECE_BYTES];
     const size_t length = strlen(cli->grid);
@@ -147,19 +137,19 @@ static int read_grid(const struct cli *cli, bool column_first, struct grid *grid
     snprintf(text, sizeof text, "%s", cli->grid);
     char *remaining = text, *width = notation_cut_text(&remaining, ','),
          *next = notation_cut_text(&remaining, ',');
-    *grid = (struct grid){ .column_first = column_first };
-    is_valid = is_valid && width && parse_integer(width, 1, position_max, &grid->width);
+    struct grid grid = { .column_first = column_first };
+    is_valid = is_valid && width && parse_integer(width, 1, position_max, &grid.width);
     if (next && (strcmp(next, "rows") == 0 || strcmp(next, "columns") == 0)) {
-        grid->column_first = strcmp(next, "columns") == 0;
+        grid.column_first = strcmp(next, "columns") == 0;
         next = notation_cut_text(&remaining, ',');
     }
     if (next)
-        is_valid = is_valid && parse_real(next, &grid->scale) && grid->scale > 0.0;
-    return is_valid && !remaining
-               ? EXIT_OK
-               : cli_reject(cli, "--grid", cli->grid,
-                            "expected WIDTH[,rows|columns][,SCALE]: a width from 1 to "
-                            "2147483647, a scale above 0");
+        is_valid = is_valid && parse_real(next, &grid.scale) && grid.scale > 0.0;
+    if (!is_valid || remaining)
+        cli_reject("--grid", cli->grid,
+                   "expected WIDTH[,rows|columns][,SCALE]: a width from 1 to 2147483647, a "
+                   "scale above 0");
+    return grid;
 }
 
 /* Returns the coordinate of token t on an axis, and the number of coordinates. The last two axes are rows and columns;
@@ -180,56 +170,49 @@ static int64_t coordinate(const struct grid *grid, int n_axes, int axis, int64_t
     return axis == row ? t / width : 0;
 }
 
-static int set_grid_rows(const struct cli *cli, struct model_problem *input,
-                         struct number_table *table)
+static void set_grid_rows(const struct cli *cli, struct model_problem *input,
+                          struct number_table *table)
 {
     struct problem *problem = &input->problem;
-    struct grid grid;
+    const struct grid grid = read_grid(cli, input->column_first);
     int64_t n = problem->tokens > 0 ? problem->tokens : DEFAULT_TOKENS, of;
-    if (read_grid(cli, input->column_first, &grid) != EXIT_OK)
-        return EXIT_USAGE;
     if (problem->freqs.mrope_section[0] == 0)
-        return cli_reject(cli, "--grid", NULL, "has no effect here: it needs mrope_section");
+        cli_reject("--grid", NULL, "has no effect here: it needs mrope_section");
     if (grid.scale > 0.0 && problem->first != 0)
-        return cli_reject(cli, "--grid", cli->grid,
-                          "counts from 1: expected no position_offset in the problem");
+        cli_reject("--grid", cli->grid,
+                   "counts from 1: expected no position_offset in the problem");
     for (table->n_axes = 1; table->n_axes < 3; table->n_axes++)
         if (problem->freqs.mrope_section[table->n_axes] == 0)
             break;
-    if (allocate_rows(cli, "--grid", n, grid.scale > 0.0, table) != EXIT_OK)
-        return EXIT_USAGE;
+    allocate_rows("--grid", n, grid.scale > 0.0, table);
     for (int64_t i = 0; i < n * table->n_axes; i++) {
         const int64_t at = coordinate(&grid, table->n_axes, (int)(i / n), i % n, n, &of);
         if (problem->first > position_max - at)
-            return cli_reject(cli, "--grid", cli->grid, "expected positions up to %lld",
-                              (long long)position_max);
-        if (table->times)
-            table->times[i] = (float)(at + 1) / ((float)of + 1e-6f) * (float)grid.scale;
-        else
-            table->positions[i] = problem->first + at;
+            cli_reject("--grid", cli->grid, "expected positions up to %lld",
+                       (long long)position_max);
+        const float scaled = (float)(at + 1) / ((float)of + 1e-6f) * (float)grid.scale;
+        table->positions[i] = grid.scale > 0.0 ? (double)scaled : (double)(problem->first + at);
     }
     problem->tokens = n;
-    return EXIT_OK;
 }
 
-int table_set_rows(const struct cli *cli, struct model_problem *input,
-                   struct number_table *table)
+void table_set_rows(const struct cli *cli, struct model_problem *input,
+                    struct number_table *table)
 {
     struct problem *problem = &input->problem;
     const bool has_freqs = kernel_has_freqs(problem->kernel);
     if ((cli->positions || cli->grid) && !has_freqs)
-        return cli_reject(cli, cli->positions ? "--positions" : "--grid", NULL,
-                          "has no effect here: %s is not computed from positions",
-                          posenc_kernel_name(problem->kernel));
+        cli_reject(cli->positions ? "--positions" : "--grid", NULL,
+                   "has no effect here: %s is not computed from positions",
+                   posenc_kernel_name(problem->kernel));
     if (cli->positions && cli->grid)
-        return cli_reject(cli, "--positions", cli->positions, "expected without --grid");
+        cli_reject("--positions", cli->positions, "expected without --grid");
     if (cli->positions)
-        return set_listed_rows(cli, problem, table);
-    if (cli->grid)
-        return set_grid_rows(cli, input, table);
-    if (has_freqs && problem->tokens == 0)
+        set_listed_rows(cli, problem, table);
+    else if (cli->grid)
+        set_grid_rows(cli, input, table);
+    else if (has_freqs && problem->tokens == 0)
         problem->tokens = DEFAULT_TOKENS;
-    return EXIT_OK;
 }
 
 void table_set_seq_len(const struct cli *cli, int64_t largest, struct posenc_freqs_spec *freqs)

@@ -6,7 +6,7 @@
 #include "base/text/text.h"
 #include "checks.h"
 #include "conformance/program/connection.h"
-#include "models.h"
+#include "problem.h"
 #include "session.h"
 #include "conformance/engine/error_limits.h"
 
@@ -32,38 +32,32 @@ struct verify {
 
 /* ---- Arguments ---- */
 
-static int check_arguments(const struct cli *cli)
+static void check_arguments(const struct cli *cli)
 {
-    if (cli_reject_operands(cli) != EXIT_OK)
-        return EXIT_USAGE;
-    bool known = !cli->suite;
-    for (size_t i = 0; i < N_SUITES && !known; i++)
-        known = strcmp(cli->suite, suites[i]) == 0;
-    if (!known)
-        return cli_reject_name(cli, "--suite", cli->suite, suites, N_SUITES);
+    cli_check_operands(cli);
+    if (cli->suite)
+        cli_find_name("--suite", cli->suite, suites, N_SUITES);
     if (cli->update_error_limits && !cli->error_limits)
-        return cli_reject(cli, "--update-error-limits", NULL,
-                          "expected --error-limits FILE beside it: the file to write");
+        cli_reject("--update-error-limits", NULL,
+                   "expected --error-limits FILE beside it: the file to write");
     /* Limits that are lowered to the errors of some cases would make others fail. */
     if (cli->update_error_limits &&
         (!cli->full || cli->kernel.n > 0 || cli->cases.n > 0 || cli->shard))
-        return cli_reject(cli, "--update-error-limits", NULL,
-                          "expected --full beside it, and every kernel and case in one run");
+        cli_reject("--update-error-limits", NULL,
+                   "expected --full beside it, and every kernel and case in one run");
     if (cli->error_limits &&
         access(cli->error_limits, cli->update_error_limits ? R_OK | W_OK : R_OK) != 0)
-        return cli_reject(cli, "--error-limits", cli->error_limits,
-                          "%s: expected a file of error limits", strerror(errno));
-    return EXIT_OK;
+        cli_reject("--error-limits", cli->error_limits, "%s: expected a file of error limits",
+                   strerror(errno));
 }
 
 /* Reads --error-limits. Backends are selected before, since limits may be those of a family. */
-static int read_error_limits(const struct session *session)
+static void read_error_limits(const struct session *session)
 {
     char error[ERROR_LIMITS_MESSAGE];
     error_limits_add_backends(session->selected.backends, session->selected.n);
     if (session->cli->error_limits && !error_limits_read(session->cli->error_limits, error))
-        return cli_reject(session->cli, "--error-limits", NULL, "%s", error);
-    return EXIT_OK;
+        cli_reject("--error-limits", NULL, "%s", error);
 }
 
 /* Returns the share of --time-limit, in seconds, for random problems of one kernel on one backend. */
@@ -80,30 +74,19 @@ static double random_share_s(const struct session *session)
     return session->cli->time_limit * at_once / (kernels * (double)session->selected.n);
 }
 
-/* Appends n characters to the options, as far as there is room. */
-static void append(struct verify *verify, const char *text, size_t n)
-{
-    const size_t at = strlen(verify->rerun);
-    snprintf(verify->rerun + at, sizeof verify->rerun - at, "%.*s", (int)n, text);
-}
-
-/* Appends an option with its value, which is quoted if a shell would split or change it. */
-static void append_option(struct verify *verify, const char *option, const char *value)
+/* Prints an option with its value, which is quoted if a shell would split or change it. */
+static void print_option(const char *option, const char *value, FILE *out)
 {
     static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
                                 "0123456789_./:,=+@%-";
-    const size_t quotes = value[strspn(value, plain)] == '\0' ? 0 : 1;
-    append(verify, option, strlen(option));
-    append(verify, "'", quotes);
-    for (const char *at = value; *at != '\0';) {
-        const size_t n = strcspn(at, "'");
-        append(verify, at, n);
-        at += n;
-        if (*at++ == '\0')
-            break;
-        append(verify, "'\\''", 4);
-    }
-    append(verify, "'", quotes);
+    const char *quote = value[strspn(value, plain)] == '\0' ? "" : "'";
+    fprintf(out, " %s %s", option, quote);
+    for (; *value != '\0'; value++)
+        if (*value == '\'')
+            fputs("'\\''", out);
+        else
+            fputc(*value, out);
+    fputs(quote, out);
 }
 
 /* Writes the options that a command needs to rerun a check, beside the id of the case. */
@@ -111,10 +94,13 @@ static void write_rerun_options(struct verify *verify)
 {
     const struct cli *cli = verify->session.cli;
     const struct option_values *lists[] = { &cli->plugin, &cli->exec, &cli->model };
-    static const char *const options[] = { " --plugin ", " --exec ", " --model " };
-    for (size_t l = 0; l < sizeof lists / sizeof *lists; l++)
+    static const char *const options[] = { "--plugin", "--exec", "--model" };
+    FILE *out = fmemopen(verify->rerun, sizeof verify->rerun - 1, "w");
+    for (size_t l = 0; out && l < sizeof lists / sizeof *lists; l++)
         for (size_t i = 0; i < lists[l]->n; i++)
-            append_option(verify, options[l], lists[l]->item[i]);
+            print_option(options[l], lists[l]->item[i], out);
+    if (out)
+        fclose(out);
 }
 
 /* ---- Records of checks ---- */
@@ -221,23 +207,20 @@ static struct conf_result result_of_check(const json_t *check, const struct sele
     return r;
 }
 
-static int lower_error_limits(const struct verify *verify)
+static void lower_error_limits(const struct verify *verify)
 {
     const struct cli *cli = verify->session.cli;
     const size_t n = json_array_size(verify->with_limits);
-    struct conf_result *results = calloc(n + 1, sizeof *results);
+    struct conf_result *results = cli_allocate(n, sizeof *results);
     char error[ERROR_LIMITS_MESSAGE];
-    if (!results)
-        return cli_reject_memory(verify->session.cli);
     for (size_t i = 0; i < n; i++)
         results[i] =
             result_of_check(json_array_get(verify->with_limits, i), &verify->session.selected);
     const int lowered = error_limits_lower(cli->error_limits, results, n, error);
     free(results);
     if (lowered < 0)
-        return cli_reject(cli, "--error-limits", cli->error_limits, "%s", error);
+        cli_reject("--error-limits", cli->error_limits, "%s", error);
     text_print(stderr, "posenc verify: %d limits lowered in %s\n", lowered, cli->error_limits);
-    return EXIT_OK;
 }
 
 /* ---- The command ---- */
@@ -273,11 +256,13 @@ static void run_checks(struct verify *verify, const struct conf_options *options
     progress_clear();
 }
 
-static int verify_all(struct verify *verify)
+static void verify_all(struct verify *verify)
 {
     struct session *session = &verify->session;
     const struct cli *cli = session->cli;
-    struct problem *problems = calloc(session_count_problems(session), sizeof *problems);
+    size_t n_problems;
+    struct problem *problems =
+        session_list_problems(session, cli->full || cli->exhaustive, &n_problems);
     struct presets presets = { .n = 0 };
     struct conf_options options = { .full = cli->full || cli->exhaustive,
                                     .exhaustive = cli->exhaustive,
@@ -285,6 +270,7 @@ static int verify_all(struct verify *verify)
                                     .seed = cli->seed != INT64_MIN ? (uint64_t)cli->seed : 0,
                                     .random_s = random_share_s(session),
                                     .problem = problems,
+                                    .n_problems = n_problems,
                                     .only = cli->problem ? &session->line.problem : NULL,
                                     .vectors =
                                         session->vectors.n > 0 ? &session->vectors : NULL,
@@ -292,42 +278,30 @@ static int verify_all(struct verify *verify)
                                     .case_glob = cli->cases.n == 1 ? cli->cases.item[0] : NULL,
                                     .wants = wants_check,
                                     .wants_user = session };
-    const bool with_presets = options.full && session->n_models == 0 && !cli->problem;
-    if (!problems || (with_presets && !presets_load(&presets))) {
-        free(problems);
-        return cli_reject_memory(session->cli);
-    }
-    options.n_problems = session_list_problems(session, options.full, problems);
+    if (options.full && session->n_models == 0 && !cli->problem)
+        presets_load(&presets);
     options.presets = presets.problems;
     options.n_presets = presets.n;
     memcpy(options.kernels, session->selected.kernels, sizeof options.kernels);
     run_checks(verify, &options);
     free(problems);
     presets_free(&presets);
-    return session_check_patterns(session);
+    session_check_patterns(session);
 }
 
 static int verify_selected(struct verify *verify, struct cli *cli)
 {
     struct session *session = &verify->session;
-    if (check_arguments(cli) != EXIT_OK ||
-        session_begin(session, cli, BY_VERIFY, true, true) != EXIT_OK)
-        return EXIT_USAGE;
-    int status = read_error_limits(session);
-    if (status == EXIT_OK) {
-        session_select_model_kernels(session);
-        write_rerun_options(verify);
-        status = verify_all(verify);
-    }
-    if (status != EXIT_OK) {
-        session_abort(session);
-        return status;
-    }
+    check_arguments(cli);
+    session_begin(session, cli, true);
+    read_error_limits(session);
+    session_select_model_kernels(session);
+    write_rerun_options(verify);
+    verify_all(verify);
     const bool judged = verify->n_passed_or_failed > 0 || session->in_other_shard;
     if (cli->update_error_limits && verify->n_failed == 0)
-        status = lower_error_limits(verify);
-    if (session_end(session, true) != EXIT_OK || status != EXIT_OK)
-        return EXIT_USAGE;
+        lower_error_limits(verify);
+    session_end(session, true);
     if (verify->n_failed > 0)
         return EXIT_CONFORMANCE;
     return judged ? EXIT_OK : EXIT_SKIPPED;

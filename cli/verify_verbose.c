@@ -129,15 +129,10 @@ static void show_backend(struct shown_calls *shown, const struct posenc_backend 
     oracle_release_answer(answer);
 }
 
-/* Prints a problem as a line for --problem, whatever the length of its lists. */
 static void show_line(const struct problem *problem)
 {
-    char none[1];
-    const size_t room = notation_print(problem, NULL, none, sizeof none) + 1;
-    char *line = malloc(room);
-    if (line)
-        notation_print(problem, NULL, line, room);
-    printf("Problem\n  %s\n\n", line ? line : "no memory for its line");
+    char *line = problem_print_line(problem);
+    printf("Problem\n  %s\n\n", line);
     free(line);
 }
 
@@ -145,14 +140,12 @@ static void show_line(const struct problem *problem)
 static void show_values(const struct problem *problem, const struct selection *selected)
 {
     puts("Values, beside those of the oracle");
-    struct shown_calls *shown = calloc(1, sizeof *shown);
-    if (!shown)
-        puts("  no memory for them");
-    for (size_t i = 0; i < selected->n && shown; i++)
+    struct shown_calls *shown = cli_allocate(1, sizeof *shown);
+    for (size_t i = 0; i < selected->n; i++)
         if (posenc_backend_provides(selected->backends[i], problem->kernel) &&
             !posenc_backend_unavailable_reason(selected->backends[i]))
             show_backend(shown, selected->backends[i], problem);
-    while (shown && shown->n > 0)
+    while (shown->n > 0)
         call_destroy(&shown->calls[--shown->n]);
     free(shown);
     puts("");
@@ -200,42 +193,41 @@ static struct verdict_counts show_verdicts(const struct selection *selected,
 
 /* ---- One problem or case ---- */
 
-static int show_problem(struct cli *cli)
+static int show_problem(const struct cli *cli)
 {
     struct selection selected;
     struct problem_line line;
     struct arena arena = { NULL };
-    int status = EXIT_USAGE;
-    if (problem_read_option(cli, &line, &arena) == EXIT_OK &&
-        select_all(cli, &selected, true) == EXIT_OK &&
-        select_require(cli, &selected, line.problem.kernel) == EXIT_OK) {
-        const struct conf_options options = { .only = &line.problem, .suite = "problem" };
-        show_line(&line.problem);
-        show_values(&line.problem, &selected);
-        status = show_verdicts(&selected, &options).failed ? EXIT_CONFORMANCE : EXIT_OK;
-    }
+    problem_read_option(cli, &line, &arena);
+    select_all(cli, &selected, true);
+    select_require(cli, &selected, line.problem.kernel);
+    const struct conf_options options = { .only = &line.problem, .suite = "problem" };
+    show_line(&line.problem);
+    show_values(&line.problem, &selected);
+    const bool failed = show_verdicts(&selected, &options).failed > 0;
     arena_free(&arena);
-    return status;
+    return failed ? EXIT_CONFORMANCE : EXIT_OK;
 }
 
 /* Rejects the selection if no backend provides the kernel at the start of the id of a case. */
-static int require_kernel_of(const struct cli *cli, const struct selection *selected,
-                             const char *id)
+static void require_kernel_of(const struct cli *cli, const struct selection *selected,
+                              const char *id)
 {
     char name[64];
     snprintf(name, sizeof name, "%.*s", (int)strcspn(id, "/"), id);
     const enum posenc_kernel kernel = posenc_kernel_find(name);
-    return kernel == POSENC_KERNEL_NONE ? EXIT_OK : select_require(cli, selected, kernel);
+    if (kernel != POSENC_KERNEL_NONE)
+        select_require(cli, selected, kernel);
 }
 
-static int reject_case(const struct cli *cli, const struct vectors *vectors, const char *id)
+_Noreturn static void reject_case(const struct vectors *vectors, const char *id)
 {
     const char *nearest = vectors->cases[0].id;
     for (size_t i = 1; i < vectors->n; i++)
         if (text_edit_distance(id, vectors->cases[i].id) < text_edit_distance(id, nearest))
             nearest = vectors->cases[i].id;
-    return cli_reject(cli, "--case", id,
-                      "no case has this id; the nearest is %s (posenc list cases)", nearest);
+    cli_reject("--case", id, "no case has this id; the nearest is %s (posenc list cases)",
+               nearest);
 }
 
 /* Returns false for a pattern, and for a text longer than any id. No case can have such an id. */
@@ -244,8 +236,8 @@ static bool may_be_id(const char *id)
     return strpbrk(id, "*?[\\") == NULL && strlen(id) < sizeof((struct conf_result *)0)->id;
 }
 
-static int show_case(const struct cli *cli, const struct selection *selected,
-                     const struct vectors *vectors, const char *id)
+static int show_case(const struct selection *selected, const struct vectors *vectors,
+                     const char *id)
 {
     const struct conf_options options = { .full = true, .case_glob = id, .vectors = vectors };
     struct verdict_counts counts = { 0 };
@@ -262,7 +254,7 @@ static int show_case(const struct cli *cli, const struct selection *selected,
     if (may_be_id(id))
         counts = show_verdicts(selected, &options);
     if (c == end && counts.n == 0)
-        return reject_case(cli, vectors, id);
+        reject_case(vectors, id);
     return counts.failed ? EXIT_CONFORMANCE : EXIT_OK;
 }
 
@@ -270,19 +262,17 @@ int verify_verbose(struct cli *cli)
 {
     struct selection selected;
     struct vectors vectors;
-    if (cli_check_options_with_verbose(cli) != EXIT_OK)
-        return EXIT_USAGE;
+    cli_check_options_with(cli, WITH_VERBOSE, "--verbose");
     if (cli->problem)
         return show_problem(cli);
     if (cli->cases.n != 1)
-        return cli_reject(
-            cli, "--verbose", NULL,
+        cli_reject(
+            "--verbose", NULL,
             "expected --case ID of one case (posenc list cases), or --problem LINE, beside it");
-    if (select_all(cli, &selected, true) != EXIT_OK ||
-        require_kernel_of(cli, &selected, cli->cases.item[0]) != EXIT_OK ||
-        data_vectors(cli, &vectors) != EXIT_OK)
-        return EXIT_USAGE;
-    const int status = show_case(cli, &selected, &vectors, cli->cases.item[0]);
+    select_all(cli, &selected, true);
+    require_kernel_of(cli, &selected, cli->cases.item[0]);
+    data_vectors(cli, &vectors);
+    const int status = show_case(&selected, &vectors, cli->cases.item[0]);
     vectors_free(&vectors);
     return status;
 }

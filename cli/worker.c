@@ -27,8 +27,8 @@
 enum { EXIT_COMPLETE = 42 };
 enum { LINE = 1 << 16, POLL_MS = 200, POLL_AFTER_CLOSE_MS = 2, MOST_OPEN = 256 };
 
-/* State of this process, if it is a worker. */
-static struct worker_status *own_status;
+/* State of this process; a status that nobody reads and no pipe unless it is a worker. */
+static struct worker_status unread_status, *own_status = &unread_status;
 static int own_pipe = -1;
 static bool own_finished;
 
@@ -60,8 +60,6 @@ void worker_send(json_t *message)
 void worker_set_activity(bool inside, const char *form, ...)
 {
     va_list arguments;
-    if (!own_status)
-        return;
     va_start(arguments, form);
     vsnprintf(own_status->activity, sizeof own_status->activity, form, arguments);
     va_end(arguments);
@@ -73,23 +71,13 @@ void worker_enter_kernel(const char *kernel) { worker_set_activity(true, "in %s"
 
 void worker_leave_kernel(void)
 {
-    if (!own_status)
-        return;
     own_status->inside = false;
     own_status->changes++;
 }
 
-void worker_set_step(size_t step)
-{
-    if (own_status)
-        own_status->step = step;
-}
+void worker_set_step(size_t step) { own_status->step = step; }
 
-void worker_set_number(size_t which, size_t value)
-{
-    if (own_status)
-        own_status->numbers[which] = value;
-}
+void worker_set_number(size_t which, size_t value) { own_status->numbers[which] = value; }
 
 /* On other systems than Linux, a worker ends when it sends the next message. */
 bool worker_end_with_parent(pid_t parent)
@@ -136,14 +124,13 @@ _Noreturn static void finish_worker(size_t next)
 
 void worker_fail(const char *cause)
 {
-    if (own_status)
-        snprintf(own_status->cause, WORKER_CAUSE, "%s", cause);
+    snprintf(own_status->cause, WORKER_CAUSE, "%s", cause);
     _exit(1);
 }
 
 void worker_exit(int code)
 {
-    if (!own_status)
+    if (own_pipe < 0)
         exit(code);
     worker_send(json_pack("{s:i}", "code", code));
     finish_worker(1);
@@ -322,7 +309,7 @@ static void receive_lines(struct worker *worker)
     char *begin = worker->line, *end;
     while ((end = memchr(begin, '\n', worker->filled))) {
         json_t *message = json_loadb(begin, (size_t)(end - begin), 0, NULL);
-        if (json_is_object(message))
+        if (json_is_object(message) && worker->job->on_message)
             worker->job->on_message(worker->job->user, message);
         json_decref(message);
         worker->filled -= (size_t)(end - begin) + 1;
@@ -443,11 +430,9 @@ bool workers_run(struct worker_job *jobs, size_t n, size_t at_once,
                  const struct worker_limits *limits, bool (*keep_going)(void *user), void *user)
 {
     const size_t max_workers = at_once < MOST_OPEN ? at_once : MOST_OPEN;
-    struct worker *workers = calloc(max_workers, sizeof *workers);
+    struct worker *workers = cli_allocate(max_workers, sizeof *workers);
     size_t begun = 0, running = 0;
     bool wanted = true;
-    if (!workers)
-        abort(); /* plug-ins must not be called in this process */
     while (wanted && (running > 0 || begun < n)) {
         while (running < max_workers && begun < n)
             worker_begin(&workers[running++], &jobs[begun++], 0);

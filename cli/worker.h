@@ -43,7 +43,7 @@ struct worker_job {
     size_t n_steps;
     /* Runs in the worker: the steps from `first` on. Returns the first step for another worker, or n_steps. */
     size_t (*run)(void *user, size_t first);
-    /* Runs in the parent for each message of the worker; the caller frees the message. */
+    /* NULL, or runs in the parent for each message of the worker; the caller frees the message. */
     void (*on_message)(void *user, json_t *message);
     /* Runs in the parent after an early end. Returns the step with which another worker continues, or n_steps. */
     size_t (*on_early_end)(void *user, const struct worker_end *end);
@@ -87,12 +87,7 @@ void worker_leave_kernel(void);
 /* Ends the worker early, with this cause. */
 _Noreturn void worker_fail(const char *cause);
 
-/* ---- Commands ---- */
-
-/* Runs a command in a worker that keeps standard output, and returns its exit code. If the worker ends early, prints
- * the cause and returns EXIT_CONFORMANCE. Signals that end this process are passed on to the worker. */
-int worker_run_command(int (*run)(void *user), void *user, const char *name, double limit_s);
-/* Exits the program; in the worker of a command, ends the worker and passes the exit code to its parent. */
+/* Exits the program; in the worker of a command, ends the worker and sends {"code": the exit code} to its parent. */
 _Noreturn void worker_exit(int code);
 
 /* Makes this process end together with the process `parent`, which started it. Returns false if that has ended. */

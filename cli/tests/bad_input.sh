@@ -140,7 +140,7 @@ else
 fi
 # shellcheck disable=SC2086  # none or one
 for redirection in '>&-' $full; do
-    for arguments in list 'vectors info' 'verify --kernel alibi --backend scalar --suite vectors --out jsonl:r.jsonl --out console'; do
+    for arguments in list 'list cases' 'verify --kernel alibi --backend scalar --suite vectors --out jsonl:r.jsonl --out console'; do
         # shellcheck disable=SC2086  # a list of words
         run sh -c "\"\$0\" \"\$@\" $redirection" "$POSENC" $arguments
         case $redirection in '>&-') says='standard output is closed' ;; *) says='standard output.*No space left' ;; esac

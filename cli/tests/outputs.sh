@@ -66,12 +66,10 @@ same 'a link is followed' "$status $(readlink work/link) $(grep -c . work/x)" '0
 rm -f work/*
 
 echo 'mine' >work/rope.json
-keeps 'vectors into a folder of other files' 'export: ../work: expected a new or an empty folder' rope.json vectors export ../work
-run "$POSENC" vectors export ../work --force
-same 'but by force' "$status $(cat work/rope.json) $(grep -c '"rope_half/f32/given/hd80-r32"' work/cases.jsonl)" '0 mine 1'
+keeps 'vectors into a folder of other files' 'prompts: ../work: expected a new or an empty folder' rope.json vectors prompts ../work
 rm -rf work/*
 mkdir work/x
-run "$POSENC" vectors export x
+run "$POSENC" vectors prompts x --kernel alibi
 same 'an empty folder is as good as none' "$status" 0
 rm -rf work/*
 

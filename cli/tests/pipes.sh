@@ -51,8 +51,7 @@ for plugins in none some; do
     [ -n "${PROGRAM:-}" ] || test_closed_pipe explain --model llama-3.1-8b # Python asks a program that no emulator runs
     test_closed_pipe verify -v --problem 'alibi heads=1 queries=2 keys=2'
     test_closed_pipe table --problem 'sinusoidal dim=64 tokens=2000'
-    test_closed_pipe vectors info
-    test_closed_pipe vectors export x
+    test_closed_pipe vectors prompts x --kernel alibi
     rm -rf work/x
     for format in console jsonl csv; do
         # shellcheck disable=SC2086  # a list of words

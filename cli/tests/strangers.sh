@@ -14,11 +14,11 @@ same 'a file name in a message is one line of printable characters' \
 mkdir work/other
 cp -R "$GOLDEN/cases" "$GOLDEN/vectors" work/other
 sed 's/| a base that grows with/| A base that grows with/' "$GOLDEN/cases/flags.txt" >work/other/cases/flags.txt
-run "$POSENC" vectors info --vectors other
+run "$POSENC" list cases --vectors other
 ended 'a file that was altered is rejected' 2 'altered.*SHA256SUMS says' stderr
 # shellcheck disable=SC2046  # a list of names
 (cd work/other && sha256sum $(cut -c67- vectors/SHA256SUMS) >"$scratch/sums" && cp "$scratch/sums" vectors/SHA256SUMS)
-run "$POSENC" vectors info --vectors other
+run "$POSENC" list cases --vectors other
 same 'with hashes that fit it is read' $status 0
 same 'and called what it is' "$(head -n 1 stdout | grep -c ': not the official vectors$')" 1
 one="--vectors other --kernel alibi --backend scalar --suite vectors"
