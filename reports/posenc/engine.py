@@ -12,8 +12,7 @@ from types import FrameType
 from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from .command import CommandError
-from .records import parse
-from .runs import Record, grouped
+from .records import Record, grouped, parse
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

@@ -17,12 +17,11 @@ from programs import read_json_lines
 
 from posenc import units
 from posenc.command import CommandError
-from posenc.records import load
+from posenc.records import Record, load, machines
 from posenc.results import comparison, exports, main
 from posenc.results.github import COMMENT, SUMMARY, to_annotations, to_comment, to_page, to_summary
 from posenc.results.junit import to_junit
 from posenc.results.outcome import check_words, to_badge
-from posenc.runs import Record, machines
 
 HERE = Path(__file__).resolve().parent
 FILES = (HERE / "run.jsonl", HERE / "compared.jsonl.gz")

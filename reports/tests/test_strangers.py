@@ -10,8 +10,7 @@ from typing import List, Optional, Tuple
 import pytest
 
 from posenc.report.main import main as report_main
-from posenc.results.main import FORMATS
-from posenc.results.main import main as results_main
+from posenc.results.main import FORMATS, main as results_main
 
 # A formula of spreadsheets, escape sequences, a direction of writing, HTML, a link of Markdown, ends of lines before
 # commands of GitHub's runners, commands of a shell, the end of an attribute and of a string, and code without an end.

@@ -14,7 +14,7 @@ from programs import write_records
 from posenc.command import CommandError
 from posenc.results import changepoints, main
 from posenc.results.trend import History, Series, Wanted, histories, sparkline
-from posenc.runs import Record
+from posenc.records import Record
 
 DECODE = "alibi/f32/given/decode"
 

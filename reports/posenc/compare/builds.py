@@ -5,7 +5,7 @@ import time
 from typing import Dict, List, Sequence
 
 from ..command import CommandError
-from ..runs import Record, number
+from ..records import Record, number
 from .files import compare_builds
 from .process import Interrupted, Program, interruptible
 from .same_code import Unknown, code_digest

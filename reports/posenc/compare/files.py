@@ -10,9 +10,8 @@ from typing import Dict, List, Optional, Tuple
 
 from ..command import CommandError
 from ..ranking import Ranked, Timing
-from ..records import load
+from ..records import Machine, Record, load, machines, member, number
 from ..results.comparison import FAILS
-from ..runs import Machine, Record, machines, member, number
 from ..verdict import machine_moved
 
 # How bad a status is. A status that is not listed, such as skipped, has a severity of 1.

@@ -8,9 +8,8 @@ from typing import Counter, List, TextIO
 
 from ..command import CommandError, Parser, positive, within, words_of
 from ..engine import Engine
-from ..records import dump, parse
+from ..records import Record, dump, parse
 from ..results.comparison import outcome_of
-from ..runs import Record
 from ..verdict import LEAST_PROCESSES, DEFAULT_THRESHOLD
 from .builds import Comparison
 from .files import compare_files

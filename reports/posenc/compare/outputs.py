@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, TextIO
 
 from ..command import CommandError, check_output, suggest, write_output
-from ..records import MARKER, dump
+from ..records import MARKER, Record, dump
 from ..results.main import FORMATS
-from ..runs import Record
 
 MARKERS: Dict[str, bytes] = {
     "console": b"posenc compare", "jsonl": MARKER, "html": b"<!DOCTYPE html>", "md": b"# posenc",

@@ -18,7 +18,7 @@ from typing import Callable, Iterator, List, NamedTuple, Optional, Sequence, Tup
 
 from ..command import CommandError
 from ..engine import SIGNALS, handled
-from ..runs import Record
+from ..records import Record
 
 POLL_S = 0.1  # interval at which a silent process is polled
 SILENCE_S = 300.0  # a process that prints nothing for longer hangs; no first call and its check take as long

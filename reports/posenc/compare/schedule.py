@@ -15,7 +15,7 @@ from statistics import median
 from typing import Callable, Dict, Iterable, List, NamedTuple, Sequence, Tuple
 
 from ..command import CommandError
-from ..runs import Record, number
+from ..records import Record, number
 from ..terminal import console
 from ..verdict import CONFIRMING, LEAST_PROCESSES, LOOKS, DEFAULT_THRESHOLD, Pair, Verdict, judge
 from .process import Program

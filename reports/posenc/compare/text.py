@@ -15,7 +15,7 @@ from ..quality import disturbances
 from ..results.comparison import (
     WORDS, build_name, change_words, changes, direction, interval, is_broken, pair_word, pairs, ratio, verdict,
 )  # fmt: skip
-from ..runs import Machine, Record, grouped, member, number
+from ..records import Machine, Record, grouped, member, number
 from ..terminal import Table, console, table
 from ..verdict import Pair, judge, machine_moved
 

@@ -7,8 +7,7 @@ from .. import units
 from ..command import CommandError, Parser, check_output, file_path, write_output
 from ..engine import Engine
 from ..quality import DETECTABLE, quality_of
-from ..records import MARKER, dump, load
-from ..runs import Record, member, number
+from ..records import MARKER, Record, dump, load, member, number
 from ..terminal import Console, console, table
 from .findings import COSTS, FINE, HIDDEN, LEVELS, NOTE, Run, findings_of
 

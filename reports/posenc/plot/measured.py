@@ -8,8 +8,7 @@ import numpy as np
 from ..colors import color_of
 from ..command import CommandError
 from ..engine import Engine
-from ..records import load
-from ..runs import Record, grouped, member
+from ..records import Record, grouped, load, member
 from ..units import size, times
 from .kinds import kind
 from .numbers import describe, problem_of

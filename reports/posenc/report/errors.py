@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from .. import units
-from ..runs import Machine, Record, grouped, member, number
+from ..records import Machine, Record, grouped, member, number
 
 METRICS = ("ulp", "pair_ulp", "abs", "exact")
 WITHIN_1_ULP = {"ulp": 1.0, "exact": 0.0}  # largest errors by metric

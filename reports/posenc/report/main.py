@@ -9,9 +9,8 @@ from .. import units
 from ..command import CommandError, Parser, file_path, positive, write_file
 from ..compare.outputs import Output, outputs_of, render, write_outputs
 from ..engine import Engine
-from ..records import load
+from ..records import Record, load, machines
 from ..results.outcome import check_words
-from ..runs import Record, machines
 from ..terminal import Console, console, table
 from .folder import FILES, ReportFolder
 from .measure import SELECTING, SHAPES, Measurement

@@ -8,8 +8,7 @@ from typing import List, Optional, Sequence
 
 from ..command import CommandError, words_of
 from ..engine import SIGNALS, Engine, output_of, started
-from ..records import load
-from ..runs import Record
+from ..records import Record, load
 
 SELECTING, SHAPES = ("kernel", "backend", "dtype", "case", "plugin", "vectors", "limit"), ("model", "config")
 # A model of each encoding: added sinusoids, learned rows, a rotation with scaled frequencies, ALiBi, T5.

@@ -15,7 +15,7 @@ from markupsafe import Markup  # a part of Jinja2
 
 from .. import units
 from ..results import comparison, outcome
-from ..runs import Record, member, number
+from ..records import Record, member, number
 from .errors import text_of, worst_in
 from .glossary import TERMS
 from .view import RAN, Host, View

@@ -8,7 +8,7 @@ from .. import quality, units
 from ..colors import color_of
 from ..ranking import Ranked
 from ..results import comparison, outcome
-from ..runs import Machine, Record, machines, member
+from ..records import Machine, Record, machines, member
 from .answers import Advice, Answer, answers
 from .errors import Errors
 from .glossary import METHOD, METHOD_OF_COMPARISONS

@@ -5,7 +5,7 @@ from collections import Counter
 from typing import List, Sequence, Tuple
 
 from .. import units
-from ..runs import Machine, Record, grouped, member, number
+from ..records import Machine, Record, grouped, member, number
 from ..units import many
 
 FAILS = ("inconclusive", "fail", "crash")

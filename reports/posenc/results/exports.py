@@ -14,8 +14,7 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from .. import units
 from ..ranking import timings
-from ..records import dump
-from ..runs import Machine, Record, machines, member, number
+from ..records import Machine, Record, dump, machines, member, number
 from .outcome import vectors_note
 
 # ---- CSV ----

@@ -16,7 +16,7 @@ from typing import Any, Iterator, List, Tuple
 
 from .. import quality, units
 from ..ranking import timings
-from ..runs import Machine, Record, grouped, machines, number
+from ..records import Machine, Record, grouped, machines, number
 from . import comparison, outcome
 from .junit import tests_of
 

@@ -15,7 +15,7 @@ from typing import List, NamedTuple
 
 from .. import units
 from ..ranking import Timing
-from ..runs import Machine, Record, grouped, machines, member, number
+from ..records import Machine, Record, grouped, machines, member, number
 from ..terminal import escape_hidden
 from . import comparison
 from .outcome import check_words, vectors_note

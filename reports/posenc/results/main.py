@@ -4,8 +4,7 @@ import argparse
 from typing import Callable, Dict, List, NamedTuple
 
 from ..command import CommandError, Parser, suggest, write_output
-from ..records import MARKER, load
-from ..runs import Record
+from ..records import MARKER, Record, load
 from .exports import to_baseline, to_bmf, to_csv, to_gbench, to_gha
 from .github import to_annotations, to_comment, to_summary
 from .junit import to_junit

@@ -6,7 +6,7 @@ from typing import List, NamedTuple
 
 from .. import units
 from ..ranking import Timing, timings
-from ..runs import Machine, Record, grouped, machines, member, number
+from ..records import Machine, Record, grouped, machines, member, number
 from . import comparison
 
 FAILED = ("fail", "crash")

@@ -10,7 +10,7 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..command import CommandError, Parser, check_output, file_path, positive, words_of, write_file
 from ..engine import Engine
-from ..runs import Record, member
+from ..records import Record, member
 from ..terminal import console, table
 from .rule import SLOWER, Choice, choices_of
 

@@ -9,7 +9,7 @@ from functools import cached_property, reduce
 from statistics import median
 from typing import Dict, Iterable, List, Optional, Tuple
 
-from ..runs import Record
+from ..records import Record
 from ..verdict import median_interval
 
 TIE, PERHAPS = 1.02, 1.03
