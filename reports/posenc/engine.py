@@ -30,12 +30,12 @@ def handled(handler: Callable[[int, Optional[FrameType]], None]) -> Iterator[Non
             signal.signal(number, was)
 
 
-@contextmanager
-def started(words: Sequence[str], stdout: Optional[int] = None) -> Iterator["subprocess.Popen[bytes]"]:
-    """Starts a program and forwards signals to it, so that it can end in order.
+def _run_to_end(words: Sequence[str]) -> Tuple[bytes, int]:
+    """Runs a program and forwards signals to it, so that it can end in order. Returns its output and its status.
 
     The program has a session of its own, so that Ctrl-C reaches it once. A signal that arrives while it starts is
-    forwarded later.
+    forwarded later. Python handles a signal that arrives just before a wait only when the wait ends, so each wait lasts
+    a second.
     """
     child: Optional["subprocess.Popen[bytes]"] = None
     early: List[int] = []
@@ -48,25 +48,16 @@ def started(words: Sequence[str], stdout: Optional[int] = None) -> Iterator["sub
 
     with handled(hand_on):
         try:
-            child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=stdout, start_new_session=True)
-            for missed in early:
-                child.send_signal(missed)
-            yield child
+            child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, start_new_session=True)
         except OSError as error:
             raise CommandError(f"the program cannot be run: {error.strerror} (got '{words[0]}').") from None
-
-
-def output_of(child: "subprocess.Popen[bytes]") -> bytes:
-    """Waits for the end of a started program, and returns its output.
-
-    Python handles a signal that arrives just before a wait only when the wait ends, so each wait lasts a second.
-    """
-    while True:
-        try:
-            output: bytes = child.communicate(timeout=1)[0]
-            return output
-        except subprocess.TimeoutExpired:
-            pass
+        for missed in early:
+            child.send_signal(missed)
+        while True:
+            try:
+                return child.communicate(timeout=1)[0], child.returncode
+            except subprocess.TimeoutExpired:
+                pass
 
 
 class Engine:
@@ -104,18 +95,20 @@ class Engine:
         Its messages and its progress go to standard error. If a signal ends it, it still prints its records so far
         and a footer; the exit code is then 128 plus the signal's number.
         """
+        words = [str(self.program), *arguments]
+        output, status = _run_to_end(words)
+        if status < 0:
+            raise CommandError(f"the program was ended by signal {-status} (got '{self.program}').", 128 - status)
+        if status and not output:
+            return [], status  # the program gave the reason
+        return parse(output.decode("utf-8", "replace"), " ".join(words)), status
+
+    def measurements(self, *arguments: str) -> Tuple[List[Record], int]:
+        """Runs a command that times this machine, as records() does. Rejects an emulated one."""
         emulator = os.environ.get("POSENC_EMULATOR")  # set by the program that started this package
         if emulator:
             raise CommandError(f"nothing is measured here: {emulator}.", 77)
-        with started([str(self.program), *arguments], subprocess.PIPE) as child:
-            output = output_of(child)
-        if child.returncode < 0:
-            number = -child.returncode
-            raise CommandError(f"the program was ended by signal {number} (got '{self.program}').", 128 + number)
-        if child.returncode and not output:
-            return [], child.returncode  # the program gave the reason
-        source = " ".join([str(self.program), *arguments])
-        return parse(output.decode("utf-8", "replace"), source), child.returncode
+        return self.records(*arguments)
 
     def columns(self, table: str, *options: str) -> List[Dict[str, str]]:
         """Returns the lines of `posenc table frequencies` or `errors`, by the names of their columns."""

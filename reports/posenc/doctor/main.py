@@ -63,7 +63,7 @@ def runs_of(records: List[Record]) -> List[Run]:
 
 def _measure(quick: bool, arguments: List[str]) -> Tuple[List[Record], int]:
     """Probes this machine. Returns its records with the diagnosis, and the exit code."""
-    records, status = Engine().records("bench", "--probe", *(["--quick"] if quick else []))
+    records, status = Engine().measurements("bench", "--probe", *(["--quick"] if quick else []))
     for at, record in enumerate(records):
         if record["t"] == "header":
             record["argv"] = ["posenc", "doctor", *arguments]

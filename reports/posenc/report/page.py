@@ -1,4 +1,4 @@
-"""Writes a report as one HTML file that loads nothing, and as Markdown."""
+"""Writes a report: one HTML file that loads nothing, Markdown, and the answer on a terminal."""
 
 import base64
 import gzip
@@ -8,7 +8,7 @@ import re
 import shlex
 import sys
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Optional, TextIO, Tuple
 
 import jinja2
 from markupsafe import Markup  # a part of Jinja2
@@ -16,11 +16,14 @@ from markupsafe import Markup  # a part of Jinja2
 from .. import units
 from ..results import comparison, outcome
 from ..records import Record, member, number
+from ..terminal import Console, console, table
 from .errors import text_of, worst_in
 from .glossary import TERMS
 from .view import RAN, Host, View
 
 HERE = Path(__file__).parent
+SHOWN, FAILURES = 12, 4  # rows on a terminal
+CERTAINTY = {"clear": "clear", "tied": "tie", "noisy": "too noisy to tell"}
 # D3, to be inlined: in a bundle, from PyPI (XStatic-D3), from Debian (libjs-d3).
 D3 = (HERE / "d3.min.js", *(Path(folder, "xstatic/pkg/d3/data/d3.js") for folder in sys.path),
       Path("/usr/share/javascript/d3/d3.min.js"))  # fmt: skip
@@ -231,3 +234,82 @@ def to_html(view: View) -> str:
 def to_markdown(view: View) -> str:
     """Returns the report as Markdown."""
     return environment(markdown=True).get_template("report.md.j2").render(view=view)
+
+
+# ---- the terminal ----
+
+
+def _answer_rows(host: Host) -> List[List[str]]:
+    rows = []
+    for answer in host.answers:
+        best, step, tied = answer.best, answer.step, answer.tied
+        named = [str(step.model.get("title") or step.model["name"]), step.name]
+        if not best:
+            why = f"wrong: {', '.join(answer.wrong)}" if answer.wrong else "not timed"
+            rows.append([*named, "–", why, *[""] * 4])
+            continue
+        sure = CERTAINTY[answer.certainty]
+        if answer.certainty == "tied":
+            sure += f" with {tied[0].backend}" + (f" + {len(tied) - 1}" if len(tied) > 1 else "")
+        rows.append([
+            *named, best.backend + (" (default)" if best.backend == answer.default else ""), sure, units.time(best.ns),
+            units.times(answer.speedup("libm")), units.times(answer.speedup("autovec")), units.percent(best.share),
+        ])  # fmt: skip
+    return rows
+
+
+def _print_host(host: Host, out: Console, verbose: bool) -> None:
+    checked, grade = host.checked, host.quality.grade
+    out.print(f"{host.cpu} ({host.name})" + (f", measurement quality {grade}" if grade else ""), style="bold")
+    if checked.counts:
+        number, word = (checked.failed, "failed") if checked.failed else (checked.passed, "passed")
+        out.print(f"{units.count(number)} of {units.many(checked.ran, 'check')} {word}{checked.and_inconclusive}")
+    for note in host.notes:
+        out.print(note, style="yellow")
+    for checks in host.failures[:FAILURES]:
+        backends = ", ".join(check["backend"] for check in checks)
+        what = f"{checks[0]['status'].upper()} {checks[0]['case']} on {backends}: {outcome.check_words(checks[0])}"
+        out.print(what, style="red")
+    if len(host.failures) > FAILURES:
+        out.print(f"… and {len(host.failures) - FAILURES} other failures")
+    rows = _answer_rows(host)
+    if rows:
+        head = ("Model", "Step", "Fastest", "How sure", ">Time", ">vs C", ">vs compiler", ">% of roofline")
+        out.print(table(head, rows if verbose else rows[:SHOWN]))
+    if len(rows) > SHOWN and not verbose:
+        out.print(f"… and {len(rows) - SHOWN} more: -v prints them")
+
+
+def _print_tables(host: Host, out: Console) -> None:
+    timed = [(row, ranking.place(row)) for ranking in host.ranked.cases.values() for row in ranking.rows]
+    if timed:
+        head = ("Case", "Backend", ">Time", ">±", ">% of roofline", ">vs C", ">vs compiler", "Place")
+        out.print()
+        out.print(table(head, [
+            [row.case, row.backend, row.rejected or units.time(row.median),
+             "" if row.rejected else units.percent(row.width), units.percent(row.share), units.times(row.speedup_libm),
+             units.times(row.speedup_autovec), place]
+            for row, place in timed
+        ]))  # fmt: skip
+    if host.checked.counts:
+        rows = []
+        for kernel in host.kernels:
+            cells = [host.cell(kernel, backend) for backend in host.backends]
+            rows.append([kernel] + [f"{c.failed}/{c.ran} failed" if c.failed else str(c.ran or "-") for c in cells])
+        out.print()
+        out.print(table(["Kernel", *host.backends], rows))
+
+
+def print_summary(records: List[Record], file: TextIO, verbose: bool) -> None:
+    """Prints the answer: at most 30 lines for a machine; `verbose`: and the tables."""
+    hosts, out = View(records).hosts, console(file=file)
+    for host in hosts:
+        _print_host(host, out, verbose)
+        if verbose:
+            _print_tables(host, out)
+    answers = [answer for host in hosts for answer in host.answers]
+    forced = dict.fromkeys(answer.forced for answer in answers if answer.forced)
+    if forced:
+        out.print("To use it: " + " or ".join(f"POSENC_BACKEND={backend}" for backend in forced))
+    elif any(answer.best for answer in answers):
+        out.print("Nothing to type: the default backends stay. POSENC_BACKEND=NAME forces another.")

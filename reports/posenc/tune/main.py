@@ -78,7 +78,7 @@ def _bench(args: argparse.Namespace, tuning: Optional[Path] = None) -> Benchmark
     options = ["--tune", "--out", "jsonl", "--time-limit", str(args.time_limit), "--seed", str(args.seed)]
     options += [*words_of("kernel", args.kernel), *words_of("dtype", args.dtype)]
     options += ["--tuning", str(tuning)] if tuning else []
-    records, status = Engine().records("bench", *options)
+    records, status = Engine().measurements("bench", *options)
     choices = choices_of(records)
     wrong = [f"{choice.kernel}, {choice.dtype}: {name} is rejected: {reason}" for choice in choices
              for name, reason in choice.rejected if reason.startswith(("wrong: ", "crashed: "))]  # fmt: skip
