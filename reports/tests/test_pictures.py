@@ -15,10 +15,9 @@ from matplotlib.text import Text  # noqa: E402
 
 from posenc.command import CommandError, write_file  # noqa: E402
 from posenc.plot import main as plot  # noqa: E402
-from posenc.plot.kinds import KINDS  # noqa: E402
-from posenc.colors import BACKENDS  # noqa: E402
-from posenc.plot.style import Picture, save  # noqa: E402
+from posenc.plot.picture import KINDS, Picture, save  # noqa: E402
 from posenc.plot.tables import choose_curves  # noqa: E402
+from posenc.units import BACKENDS  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 SPEEDS = str(ROOT / "docs" / "speed.jsonl")

@@ -13,8 +13,7 @@ import pytest
 from programs import Completed, make_fake, run, start
 
 from posenc.records import load
-from posenc.report.errors import ByRange, Worst
-from posenc.report.view import View
+from posenc.report.view import ByRange, View, Worst
 
 FILES = ["report.html", "report.md", "results.jsonl"]
 

@@ -14,12 +14,11 @@ import jinja2
 from markupsafe import Markup  # a part of Jinja2
 
 from .. import units
-from ..results import comparison, outcome
 from ..records import Record, member, number
+from ..results import comparison, outcome
 from ..terminal import Console, console, table
-from .errors import text_of, worst_in
 from .glossary import TERMS
-from .view import RAN, Host, View
+from .view import RAN, Host, View, text_of, worst_in
 
 HERE = Path(__file__).parent
 SHOWN, FAILURES = 12, 4  # rows on a terminal
@@ -127,9 +126,9 @@ def _has(*kinds: str) -> Callable[[View], bool]:
     return lambda view: any(host.machine.of(kind) for host in view.hosts for kind in kinds)
 
 
-# The sections of the page in their order: name, title, and whether a view has it. To add one, write
-# templates/sections/NAME.j2, which sees what environment() and to_html() name, and a line here, and test it in
-# test_page.py.
+# The sections of the page in their order: name, title, and whether a view has it. To add one, write the macro
+# section_NAME in templates/sections.j2, which sees what environment() and to_html() name, and a line here, and test it
+# in test_page.py.
 SECTIONS: Tuple[Tuple[str, str, Callable[[View], bool]], ...] = (
     ("comparison", "Comparison", _has("pair", "change")),
     ("fleet", "Fleet", lambda view: len(view.hosts) > 1),
