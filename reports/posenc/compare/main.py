@@ -7,16 +7,14 @@ from datetime import datetime, timezone
 from typing import Counter, List, TextIO
 
 from ..command import CommandError, Parser, positive, within, words_of
-from ..engine import Engine
+from ..engine import Engine, Program
 from ..records import Record, dump, parse
 from ..results.comparison import outcome_of
+from ..results.main import outputs_of, write_outputs
 from ..verdict import LEAST_PROCESSES, DEFAULT_THRESHOLD
-from .builds import Comparison
+from .builds import Comparison, Settings
 from .files import compare_files
-from .outputs import outputs_of, write_outputs
-from .process import Program
 from .revisions import take_revision
-from .schedule import Settings
 from .text import Printer, print_evidence
 
 TIME_LIMIT_S, KERNEL_TIME_LIMIT_S = 200.0, 12.0  # of a comparison; of each kernel if --kernel names some

@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import IO, Dict, List, NamedTuple, Optional, Tuple
 
 from ..command import CommandError, suggest
+from ..engine import Interrupted, interruptible
 from ..units import many
-from .process import Interrupted, interruptible
 
 LOG_LINES, MOST_REFS = 20, 10
 WORK_TREE = "work tree"

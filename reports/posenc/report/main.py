@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import List, Optional, Sequence
 
 from ..command import CommandError, Parser, check_output, file_path, positive, words_of, write_file
-from ..compare.outputs import MARKERS, Output, outputs_of, render, write_outputs
 from ..engine import SIGNALS, Engine
 from ..records import Record, load, machines
+from ..results.main import MARKERS, Output, outputs_of, render, write_outputs
 from .page import print_summary
 
 FOLDER, CONSOLE = "posenc-report", Output("console", None)

@@ -18,7 +18,7 @@ from .. import quality, units
 from ..ranking import timings
 from ..records import Machine, Record, grouped, machines, number
 from . import comparison, outcome
-from .junit import tests_of
+from .exports import tests_of
 
 ANNOTATIONS = 10  # of each level: GitHub drops the others silently
 SUMMARY, COMMENT = 1024 * 1024, 64 * 1024  # bytes
