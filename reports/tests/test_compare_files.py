@@ -14,7 +14,7 @@ from posenc.command import CommandError
 from posenc.compare.files import compare_files
 from posenc.compare.main import main
 from posenc.records import load
-from posenc.results.comparison import outcome_of
+from posenc.results.outcome import exit_code_of
 
 HERE = Path(__file__).parent
 Json = Dict[str, Any]
@@ -159,7 +159,7 @@ def test_it_says_what_the_program_said(base: str, head: str, tmp_path: Path) -> 
     results = [rounded(record) for record in records if record["t"] in ("change", "trend")]
     assert sorted(map(key, results)) == sorted(map(key, rounded(expected["results"])))
     assert [list(obstacle.values()) for obstacle in found["incomparable"]] == expected["obstacles"]
-    codes = [outcome_of(records, gate, strict=False)[0] for gate in (False, True)]
+    codes = [exit_code_of(records, gate, strict=False)[0] for gate in (False, True)]
     assert codes == [expected["code"], expected["gated"]]
     assert (found["results"], "machine" in found) == (expected["checks"], expected["machine"])
     assert not errors_of([record for record in records[1:] if record["t"] != "env"])

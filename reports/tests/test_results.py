@@ -22,7 +22,7 @@ from posenc import units
 from posenc.command import CommandError
 from posenc.records import Record, load, machines
 from posenc.report.main import main as report_main
-from posenc.results import comparison, exports, main
+from posenc.results import exports, main, outcome
 from posenc.results.github import COMMENT, SUMMARY, to_annotations, to_comment, to_page, to_summary
 from posenc.results.outcome import check_words, to_badge
 
@@ -195,8 +195,8 @@ def test_what_changed_most_comes_first_and_the_last_record_counts() -> None:
     records += [pair("d", "later", 1.0), {**pair("e", "new", 1.0), "failed": {"who": "head", "how": "crashed"}}]
     records += [change("x", 0.5, 0.9, None), change("x", 0.5, 0.9, False), change("y", 0.5, 0.9, True)]
     (found,) = machines(records)
-    assert [one["case"][-1] for one in comparison.pairs(found)] == ["e", "b", "a", "c", "d"]
-    assert [(one["case"][-1], one["worse"]) for one in comparison.changes(found)] == [("y", True), ("x", False)]
+    assert [one["case"][-1] for one in outcome.pairs(found)] == ["e", "b", "a", "c", "d"]
+    assert [(one["case"][-1], one["worse"]) for one in outcome.changes(found)] == [("y", True), ("x", False)]
 
 
 @pytest.mark.parametrize("largest, limit, metric, text", [

@@ -9,8 +9,8 @@ from typing import Counter, List, TextIO
 from ..command import CommandError, Parser, positive, within, words_of
 from ..engine import Engine, Program
 from ..records import Record, dump, parse
-from ..results.comparison import outcome_of
 from ..results.main import outputs_of, write_outputs
+from ..results.outcome import exit_code_of
 from ..verdict import LEAST_PROCESSES, DEFAULT_THRESHOLD
 from .builds import Comparison, Settings
 from .files import compare_files
@@ -167,7 +167,7 @@ def main(arguments: List[str]) -> int:
     records[0].update(command="compare", argv=["posenc", "compare", *arguments], options=_options(args))
     counts = Counter(record["t"] for record in records)
     records.append({"t": "footer", "complete": not signalled, "counts": counts, "finished": finished, **footer_members})
-    outcome = outcome_of(records, args.gate, args.strict)
+    outcome = exit_code_of(records, args.gate, args.strict)
 
     def print_text(shown: List[Record], out: TextIO) -> None:
         printer = Printer(shown, out, args.verbose)

@@ -12,7 +12,7 @@ from typing import Dict, Iterator, List, Optional, Sequence, TextIO, Tuple
 
 from .. import units
 from ..quality import disturbances
-from ..results.comparison import (
+from ..results.outcome import (
     WORDS, build_name, change_words, changes, direction, interval, is_broken, pair_word, pairs, ratio, verdict,
 )  # fmt: skip
 from ..records import Machine, Record, grouped, member, number

@@ -15,7 +15,7 @@ from markupsafe import Markup  # a part of Jinja2
 
 from .. import units
 from ..records import Record, member, number
-from ..results import comparison, outcome
+from ..results import outcome
 from ..terminal import Console, console, table
 from .glossary import TERMS
 from .view import RAN, Host, View, text_of, worst_in
@@ -60,7 +60,7 @@ def _timings(host: Host) -> Iterable[Record]:
 def _pair(pair: Record) -> Record:
     ratio = number(pair, "ratio")
     return {
-        "name": f"{pair['case']} {pair['backend']}", "verdict": comparison.verdict(pair), "reason": pair["reason"],
+        "name": f"{pair['case']} {pair['backend']}", "verdict": outcome.verdict(pair), "reason": pair["reason"],
         "ratio": ratio, "lo": number(pair, "ci.lo") or ratio, "hi": number(pair, "ci.hi") or ratio,
         "control": number(pair, "control_ratio"), "noise": number(pair, "noise_threshold"),
     }  # fmt: skip
@@ -211,7 +211,7 @@ def environment(markdown: bool = False) -> jinja2.Environment:
         count=lambda value: units.count(value).replace(" ", "\u202f"), errors=text_of, worst=worst_in, suite=suite,
         shell=lambda words: shlex.join(map(str, words)), code=_code, block=_block,
     )  # fmt: skip
-    env.globals.update(comparison=comparison, check_words=outcome.check_words, facts=facts, glossary=TERMS)
+    env.globals.update(outcome=outcome, facts=facts, glossary=TERMS)
     return env
 
 

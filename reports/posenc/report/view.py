@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 from .. import quality, units
 from ..ranking import Ranked
 from ..records import Machine, Record, grouped, machines, member, number
-from ..results import comparison, outcome
+from ..results import outcome
 from .answers import Advice, Answer, answers
 from .glossary import METHOD, METHOD_OF_COMPARISONS
 
@@ -224,8 +224,8 @@ class View:
         self.records, self.hosts = records, [Host(machine) for machine in found]
         self.checked = Cell(sum((Counter(host.checked.counts) for host in self.hosts), Counter[str]()))
         self.header: Record = next((record for record in records if record["t"] == "header"), {})
-        self.pairs, self.changes = comparison.pairs(*found), comparison.changes(*found)
-        self.conclusion = comparison.conclusion(records, *found) if "compare" in self.header else ""
+        self.pairs, self.changes = outcome.pairs(*found), outcome.changes(*found)
+        self.conclusion = outcome.conclusion(records, *found) if "compare" in self.header else ""
         self.method = METHOD_OF_COMPARISONS if self.pairs else METHOD
         names = list(dict.fromkeys(name for host in self.hosts for name in host.backends))
         self.colors = {name: units.color_of(name, names) for name in names}

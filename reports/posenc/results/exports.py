@@ -18,8 +18,7 @@ from .. import units
 from ..ranking import Timing, timings
 from ..records import Machine, Record, dump, grouped, machines, member, number
 from ..terminal import escape_hidden
-from . import comparison
-from .outcome import check_words, vectors_note
+from . import outcome
 
 # ---- CSV ----
 
@@ -54,7 +53,7 @@ def _lines(records: List[Record]) -> Iterator[Tuple[str, Record, str]]:
         if record["t"] == "env":
             machine = str(record.get("env_id", ""))
         elif record["t"] == "header":
-            note = vectors_note(record)
+            note = outcome.vectors_note(record)
         elif record["t"] == "doctor":
             for finding in record.get("findings") or [{}]:
                 yield machine, {**finding, "t": "doctor", "quality": record.get("quality")}, note
@@ -119,7 +118,7 @@ def _ratios(machine: Machine) -> Iterator[Tuple[str, str, Optional[float], List[
     for row in timings(machine):
         share = number(row.record, "roofline.share") or 0.0
         if share > 0:
-            level, note = number(row.record, "ci.level") or 0.0, vectors_note(machine.header)
+            level, note = number(row.record, "ci.level") or 0.0, outcome.vectors_note(machine.header)
             extra = (
                 f"{units.time(row.median)}, {100 * level:.0f} % interval {units.time(row.lo)} to {units.time(row.hi)}\n"
                 f"{100 * share:.0f} % of the roofline ({member(row.record, 'roofline.kind') or ''})\n"
@@ -225,7 +224,7 @@ def to_gbench(records: List[Record]) -> str:
         "cpu": member(env, "cpu.name") or "", "mode": header.get("mode", ""),
         "finished": "no" if any(machine.partial for machine in found) else "yes",
         "cpu_time": "not measured: real_time stands in its place",
-        "vectors": vectors_note(header) or member(header, "vectors.sha256") or "",
+        "vectors": outcome.vectors_note(header) or member(header, "vectors.sha256") or "",
     })  # fmt: skip
     entries = [entry for machine in found for entry in _times(machine)]
     return _dump_lines(entries, f'{{\n"context":{context},\n"benchmarks":[', "]\n}")
@@ -288,7 +287,7 @@ class Test(NamedTuple):
 
 
 def _check(check: Record) -> Test:
-    words, status = check_words(check), check["status"]
+    words, status = outcome.check_words(check), check["status"]
     result = {"pass": "passed", "skipped": "skipped", "unsupported": "skipped", "crash": "error"}.get(status, "failure")
     kind = status if status in ("crash", "inconclusive") else member(check, "error.metric") or check["suite"]
     return Test(check, check["suite"], result, kind, words, words, check.get("command", ""))
@@ -301,14 +300,14 @@ def _output(row: Timing) -> Test:
 
 
 def _pair(pair: Record) -> Test:
-    words, kind = comparison.pair_words(pair), "broken" if comparison.is_broken(pair) else comparison.verdict(pair)
+    words, kind = outcome.pair_words(pair), "broken" if outcome.is_broken(pair) else outcome.verdict(pair)
     head, base = (units.time(number(pair, f"{name}.ns") or 0.0) for name in ("head", "base"))
     threshold = number(pair, "threshold")
     detail = f"{head}, was {base}" + ("" if threshold is None else f"; threshold {100 * threshold:.1f} %")
     result = "skipped" if kind in ("unclear", "incomparable", "removed") else "passed"
-    if kind == "broken" or comparison.fails_gate(pair):
+    if kind == "broken" or outcome.fails_gate(pair):
         result = "failure"
-    message = f"{comparison.pair_word(pair)} {words}".strip()
+    message = f"{outcome.pair_word(pair)} {words}".strip()
     return Test(pair, "compare", result, kind, message, words if kind == "broken" else detail)
 
 
@@ -317,13 +316,13 @@ def _change(change: Record) -> Test:
     command = f"posenc verify --backend {change['backend']} --problem '{problem}'" if problem else ""
     result = "failure" if change.get("worse") is True else "passed"
     kind = f"{change['suite']}, change of {change['what']}"
-    return Test(change, kind, result, change["what"], comparison.change_words(change), "", command)
+    return Test(change, kind, result, change["what"], outcome.change_words(change), "", command)
 
 
 def tests_of(machine: Machine) -> List[Test]:
     """Returns the checks, outputs, changes and pairs of a machine as tests."""
     outputs = [row for row in map(Timing, machine.of("bench")) if row.wrong or not row.rejected]
-    changes, pairs = comparison.changes(machine), comparison.pairs(machine)
+    changes, pairs = outcome.changes(machine), outcome.pairs(machine)
     of_results = [*map(_check, machine.of("check")), *map(_output, outputs)]
     return [*of_results, *map(_change, changes), *map(_pair, pairs)]
 
@@ -355,7 +354,7 @@ def _add_suite(suites: ET.Element, machine: Machine, backend: str, family: str, 
     facts = {
         "family": family, "cpu": member(machine.env, "cpu.key"), "mode": header.get("mode"),
         "version": member(header, "tool.version"), "vectors": member(header, "vectors.sha256"),
-        "note": vectors_note(*machine.headers),
+        "note": outcome.vectors_note(*machine.headers),
         "quality": "".join(str(member(doctor, "quality.grade") or "") for doctor in machine.of("doctor")[-1:]),
     }  # fmt: skip
     for name, value in facts.items():

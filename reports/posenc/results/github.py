@@ -17,7 +17,7 @@ from typing import Any, Iterator, List, Tuple
 from .. import quality, units
 from ..ranking import timings
 from ..records import Machine, Record, grouped, machines, number
-from . import comparison, outcome
+from . import outcome
 from .exports import tests_of
 
 ANNOTATIONS = 10  # of each level: GitHub drops the others silently
@@ -82,7 +82,7 @@ def _time(record: Record, path: str) -> str:
 
 def _sides(machine: Machine) -> str:
     builds = machine.header.get("compare") or {}
-    sides = [f"{name} {comparison.build_name(builds[name])}" for name in ("base", "head") if builds.get(name)]
+    sides = [f"{name} {outcome.build_name(builds[name])}" for name in ("base", "head") if builds.get(name)]
     return f": {', '.join(sides)}" if sides else ""
 
 
@@ -108,7 +108,7 @@ def _template() -> Any:
         raw=Code, entities=lambda text: Code(_entities(text)), many=units.many, count=units.count, rate=units.rate
     )
     env.globals.update(
-        comparison=comparison, outcome=outcome, quality=quality, findings=findings, timings=timings,
+        outcome=outcome, quality=quality, findings=findings, timings=timings,
         number=lambda record, path: number(record, path) or 0.0, time=_time, sides=_sides, caches=_caches,
         join=lambda words: shlex.join(map(str, words)),
     )  # fmt: skip
