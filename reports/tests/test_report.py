@@ -1,6 +1,6 @@
 """posenc report as a whole: its answer, its files, what it replaces and what it keeps.
 
-The program is made up (fake_program.py): no test depends on the clock.
+The program is made up: no test depends on the clock.
 """
 
 import json
@@ -10,17 +10,76 @@ from pathlib import Path
 from typing import Any, Dict, List
 
 import pytest
-from programs import Completed, make_fake, run, start
+from programs import Completed, make_program, run, start, write_records
 
 from posenc.records import load
 from posenc.report.view import ByRange, View, Worst
 
+Record = Dict[str, Any]
 FILES = ["report.html", "report.md", "results.jsonl"]
+
+
+FAMILIES = {"avx2": "native", "autovec_v3": "autovec", "libm": "libm"}
+ALIBI = {"kernel": "alibi", "dtype": "f32", "numerics": "given"}
+# Prints the records of a command, those of FAKE if there are some. FAKE may also be hang, crash or reject.
+PROGRAM = """
+case "$*" in
+table*) echo numerics,storage,backend,position,error; exit ;;
+*' --case '*) exit 77 ;; # the places of memory: nothing to run
+esac
+stop() { cat FOLDER/stopped; exit $((128 + $1)); }
+case $FAKE in
+reject) echo 'posenc verify: --kernel: rope: no kernel' >&2; exit 2 ;;
+crash) kill -SEGV $$ ;;
+hang)
+    trap 'stop 1' HUP; trap 'stop 2' INT; trap 'stop 15' TERM
+    echo hanging >&2
+    while :; do sleep 0.05; done ;;
+esac
+sed "s/RUN/$$/" "FOLDER/$1$FAKE" 2>/dev/null || sed "s/RUN/$$/" "FOLDER/$1"
+[ -z "$FAKE" ] || [ "$1" != verify ]
+"""
+
+
+def run_of(command: str, results: List[Record], **footer: Any) -> List[Record]:
+    """Returns the records of a command."""
+    case = {"case": "alibi/f32/given/bloom-decode", "kernel": "alibi", "step": "decode", "calls": 70}
+    return [
+        {"t": "header", "schema": "posenc.results/2", "run_id": "RUN", "mode": "quick", "command": command,
+         "started": "2026-01-01T00:00:00Z", "tool": {"version": "0.1.0"}, "argv": ["posenc", command]},
+        {"t": "env", "env_id": "fake-1/none", "cpu": {"key": "fake-1", "name": "A made-up CPU"},
+         "quality": {"grade": "A", "reasons": []}},
+        *({"t": "backend", "id": name, "family": family, "available": True,
+           "default_for": {"alibi": "fastest"} if name == "avx2" else {}} for name, family in FAMILIES.items()),
+        {"t": "model", "name": "bloom-176b", "title": "BLOOM 176B", "source": "made up", "cases": [case]},
+        *results,
+        {"t": "footer", "complete": True, "counts": {}, "wall_s": 1.0, **footer},
+    ]  # fmt: skip
+
+
+def check(backend: str, status: str = "pass") -> Record:
+    error = {"metric": "exact", "max": float(status == "fail"), "limit": 0, "worst_at": "key 3", "got": "0x1p+0",
+             "want": "0x1p+1", "coverage": "sampled", "checked": 9, "misrounded": 0}  # fmt: skip
+    return {"t": "check", **ALIBI, "case": "alibi/f32/given/h8", "backend": backend, "family": FAMILIES[backend],
+            "suite": "vectors", "status": status, "error": error}  # fmt: skip
+
+
+def timing(backend: str, ns: float) -> Record:
+    return {"t": "bench", **ALIBI, "case": "alibi/f32/given/bloom-decode", "backend": backend,
+            "family": FAMILIES[backend], "footprint": {"name": "L2", "bytes": 1000}, "threads": 1, "rounds": 9,
+            "median_ns": ns, "ci": {"level": 0.99, "lo": ns * 0.99, "hi": ns * 1.01}, "gbps": 1000 / ns,
+            "roofline": {"kind": "store", "gbps": 20.0, "share": 50 / ns}, "control_pct": 0.5}  # fmt: skip
 
 
 @pytest.fixture
 def program(tmp_path: Path) -> Path:
-    return make_fake(tmp_path / "program", "fake_program.py")
+    for fake, status in (("", "pass"), ("wrong", "fail"), ("inconclusive", "inconclusive")):
+        checks = [check("avx2", status), check("autovec_v3"), check("libm")]
+        write_records(tmp_path / f"verify{fake}", run_of("verify", checks))
+    timings = [timing("avx2", 100), timing("autovec_v3", 200), timing("libm", 400)]
+    write_records(tmp_path / "bench", run_of("bench", timings))
+    write_records(tmp_path / "stopped", run_of("verify", [check("avx2")], complete=False))
+    return make_program(tmp_path / "program", PROGRAM.replace("FOLDER", str(tmp_path)))
 
 
 @pytest.fixture
