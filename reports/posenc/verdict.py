@@ -78,11 +78,7 @@ def _without_nan(samples: Sequence[float]) -> List[float]:
 @lru_cache(maxsize=None)
 def coverage(n: int, k: int) -> float:
     """Returns how surely the k-th smallest and the k-th largest of n samples enclose the median."""
-    tail, log_term = 0.0, -n * math.log(2.0)
-    for i in range(k):
-        tail += math.exp(log_term)
-        log_term += math.log(n - i) - math.log(i + 1)
-    return max(1.0 - 2.0 * tail, 0.0)
+    return max(1.0 - sum(math.comb(n, i) for i in range(k)) / (1 << (n - 1)), 0.0)
 
 
 def median_interval(samples: Sequence[float], level: float) -> "tuple[float, float]":

@@ -330,7 +330,7 @@ def test_files_are_replaced_whole(tmp_path: Path) -> None:
     assert target.read_bytes() == b"begin 2" and link.is_symlink()
     assert not list(tmp_path.glob(".*"))
     with pytest.raises(CommandError, match="no ordinary file"):
-        write_file(Path("/dev/null"), b"", None, force=True)
+        write_file(Path("/dev/null"), b"", b"begin", force=True)
 
 
 def test_the_program_hands_the_command_over(tmp_path: Path) -> None:

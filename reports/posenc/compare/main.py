@@ -66,7 +66,7 @@ def _parser() -> Parser:
     add("--identical", action="store_true", help="time also what has the same machine code")
     add("--explain", metavar="GLOB", help="print the evidence of the verdicts on these cases")
     add("-v", "--verbose", "--all", action="store_true", dest="verbose", help="print all rows")
-    parser.add_outputs("overwrite any file")
+    parser.add_outputs()
     add("--json", action="store_true", help="print records instead of text")
     return parser
 

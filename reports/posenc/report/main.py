@@ -36,7 +36,7 @@ def _parser() -> Parser:
     about = "Shows which backend is fastest here, how sure that is, and if it is right."
     parser = Parser("posenc report", about, EPILOG)
     parser.add_argument("files", metavar="FILE", nargs="*", help="records to render; none: check and time this machine")
-    parser.add_outputs("overwrite any file")
+    parser.add_outputs()
     parser.add_argument("--dir", metavar="FOLDER", type=file_path, help=f"folder of the report (default: {FOLDER})")
     parser.add_argument("-v", "--verbose", action="store_true", help="print the tables as well")
     parser.add_selection("every case, dense scans, more rounds", *SELECTING, *SHAPES)

@@ -39,28 +39,28 @@ class ChangePoint:
 # ---- shuffles ----
 
 
-def random_bits(seed: int) -> Iterator[int]:
-    """Yields numbers of 32 random bits: splitmix64 (Steele, Lea and Flood 2014)."""
+def splitmix(seed: int) -> Iterator[int]:
+    """Yields numbers of 64 random bits: splitmix64 (Steele, Lea and Flood 2014)."""
     mask = (1 << 64) - 1
     while True:
         seed = (seed + 0x9E3779B97F4A7C15) & mask
         z = ((seed ^ seed >> 30) * 0xBF58476D1CE4E5B9) & mask
         z = ((z ^ z >> 27) * 0x94D049BB133111EB) & mask
-        yield (z ^ z >> 31) >> 32
+        yield z ^ z >> 31
 
 
 class Shuffles:
     """The shuffles of n values from a seed, each of the one before. They are made as they are needed, and kept."""
 
     def __init__(self, n: int, seed: int) -> None:
-        self._order, self._bits = bytearray(range(n)), random_bits(seed)
+        self._order, self._bits = bytearray(range(n)), splitmix(seed)
         self._kept: List[bytes] = []
 
     def __getitem__(self, at: int) -> bytes:
         order = self._order
         while len(self._kept) <= at:
             for i, bits in zip(range(len(order) - 1, 0, -1), self._bits):
-                k = bits * (i + 1) >> 32
+                k = (bits >> 32) * (i + 1) >> 32
                 order[i], order[k] = order[k], order[i]
             self._kept.append(bytes(order))
         return self._kept[at]
