@@ -51,9 +51,8 @@ class Parser(argparse.ArgumentParser):
         """Adds FILE..., files of records."""
         self.add_argument("files", metavar="FILE", nargs="+", help="records, as --out jsonl:FILE writes them")
 
-    def add_output(self) -> None:
+    def add_output(self, what: str = "where it goes (default: standard output)") -> None:
         """Adds -o and --force, for write_output()."""
-        what = "where it goes (default: standard output)"
         self.add_argument("-o", "--output", metavar="PATH", type=file_path, help=what)
         self.add_argument("--force", action="store_true", help="overwrite any file at PATH")
 

@@ -10,7 +10,7 @@ from typing import Dict, List, Optional, Tuple
 
 from ..command import CommandError
 from ..ranking import Ranked, Timing
-from ..records import Machine, Record, load, machines, member, number
+from ..records import SCHEMA, Machine, Record, load, machines, member, number
 from ..results.outcome import NOT_PASSED
 from ..verdict import machine_moved
 
@@ -223,5 +223,5 @@ def compare_files(base_path: str, head_path: str) -> List[Record]:
     if not timed and not out.compare["results"] and not out.obstacles:
         out.obstacle("results", "none that head has", "none that base has")
     compare = {"base": {"path": base_path}, "head": {"path": head_path}, **out.compare}
-    header = {"t": "header", "schema": "posenc.results/2", "run_id": uuid.uuid4().hex, "mode": "files"}
+    header = {"t": "header", "schema": SCHEMA, "run_id": uuid.uuid4().hex, "mode": "files"}
     return [{**header, "compare": compare}, *out.records]

@@ -4,7 +4,7 @@ import textwrap
 from typing import Dict, List, Optional, Tuple
 
 from .. import units
-from ..command import CommandError, Parser, check_output, file_path, write_output
+from ..command import CommandError, Parser, check_output, write_output
 from ..engine import Engine
 from ..quality import DETECTABLE, quality_of
 from ..records import MARKER, Record, dump, load, member, number
@@ -34,8 +34,7 @@ def _parser() -> Parser:
     add("files", metavar="FILE", nargs="*", help="records to diagnose (default: measure this machine)")
     add("--quick", action="store_true", help="measure for 3 seconds (default: 13)")
     add("--json", action="store_true", help="print the doctor record")
-    add("-o", "--output", metavar="PATH", type=file_path, help="write records to PATH, a .jsonl file")
-    add("--force", action="store_true", help="overwrite any file at PATH")
+    parser.add_output("write records to PATH, a .jsonl file")
     add("-v", "--verbose", action="store_true", help="print also what was seen of fine conditions")
     return parser
 

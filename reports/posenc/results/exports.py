@@ -16,7 +16,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from .. import units
 from ..ranking import Timing, timings
-from ..records import Machine, Record, dump, grouped, machines, member, number
+from ..records import SCHEMA, Machine, Record, dump, grouped, machines, member, number
 from ..terminal import escape_hidden
 from . import outcome
 
@@ -240,7 +240,7 @@ def _part(record: Record) -> Record:
 
 
 def _baseline(machine: Machine) -> Iterator[Record]:
-    yield {"t": "header", "schema": "posenc.results/2", "mode": "baseline", "vectors": machine.header.get("vectors")}
+    yield {"t": "header", "schema": SCHEMA, "mode": "baseline", "vectors": machine.header.get("vectors")}
     key, build = member(machine.env, "cpu.key") or "", member(machine.env, "build.type") or ""
     yield {"t": "env", "env_id": key, "cpu": {"key": key}, "build": {"type": build}}
     checks = [check for check in machine.of("check") if check["family"] == "native" and member(check, "error.metric")]
