@@ -64,7 +64,6 @@ class Verdict(NamedTuple):
     processes: int = 0  # processes with samples of both builds
     agree: int = 0  # processes in which head was slower (or faster) than both copies of base
     confirmed: bool = False
-    fails: bool = False  # a gate
     more: float = 0.0  # further processes needed, as a multiple of those so far; NaN if no number suffices
 
 
@@ -213,7 +212,7 @@ def judge(pair: Pair) -> Verdict:
         side = 0
     confirming = sum(p.confirms and p.side == side and side * p.y > limit for p in processes)
     confirmed = side != 0 and pair.confirming >= CONFIRMING and confirming == pair.confirming
-    ratio, more, fails = math.exp(e.mean), 0.0, False
+    ratio, more = math.exp(e.mean), 0.0
     word = "slower" if side > 0 else "faster"
     if pair.same_code:
         kind, confirmed = "identical", False
@@ -222,11 +221,11 @@ def judge(pair: Pair) -> Verdict:
         kind, more = "unclear", 1.0
         reason = f"not confirmed: {confirming} of {pair.confirming} further processes said {word}"
     elif side:
-        kind, reaches = word, ratio - 1 >= threshold
-        fails = side > 0 and confirmed and reaches
+        kind = word
         reason = f"{e.agree}/{e.processes} processes; {'confirmed' if confirmed else 'not confirmed yet'}"
         if side > 0:
-            reason = f"{'at or over' if reaches else 'under'} the threshold of {100 * threshold:.3g} %; {reason}"
+            where = "at or over" if ratio - 1 >= threshold else "under"
+            reason = f"{where} the threshold of {100 * threshold:.3g} %; {reason}"
     elif e.lo >= -math.log1p(threshold) and e.hi <= math.log1p(threshold):
         kind, reason = "same", f"within the threshold of {100 * threshold:.3g} %"
     else:
@@ -236,7 +235,7 @@ def judge(pair: Pair) -> Verdict:
         reason = _unclear_reason(e, threshold, more)
     control = math.exp(median(process.z for process in processes))
     return Verdict(kind, reason, level, ratio, math.exp(e.lo), math.exp(e.hi), e.noise, control, e.processes, e.agree,
-                   confirmed, fails, more)  # fmt: skip
+                   confirmed, more)  # fmt: skip
 
 
 def machine_moved(moved: Sequence[float], yardstick: Sequence[float]) -> int:
