@@ -5,13 +5,14 @@ import math
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
 import fake_pair
 import pytest
-from programs import make_fake, start
+from programs import make_program, start
 from test_records import errors_of
 
 from posenc import engine
@@ -33,7 +34,7 @@ class Bench:
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder = folder
         self.log, self.scenario = folder / "log", folder / "scenario.json"
-        program = make_fake(folder / "posenc", "fake_pair.py")
+        program = make_program(folder / "posenc", f"exec '{sys.executable}' '{fake_pair.__file__}' \"$@\"")
         monkeypatch.setenv("POSENC_PROGRAM", str(program))
         monkeypatch.setenv("FAKE_PAIR", str(self.scenario))
         monkeypatch.chdir(folder)

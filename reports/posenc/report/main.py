@@ -126,6 +126,7 @@ def one_run(runs: Sequence[Sequence[Record]], argv: Sequence[str], extra: Sequen
     }  # fmt: skip
     return [header, envs[-1], *results, *extra, footer]
 
+
 # ---- files ----
 
 

@@ -13,8 +13,8 @@ from typing import Any, Callable, Dict, Iterable, List, Optional, TextIO, Tuple
 import jinja2
 from markupsafe import Markup  # a part of Jinja2
 
-from .. import units
-from ..records import Record, member, number
+from .. import quality, units
+from ..records import Machine, Record, member, number
 from ..results import outcome
 from ..terminal import Console, console, table
 from .glossary import TERMS
@@ -141,15 +141,15 @@ SECTIONS: Tuple[Tuple[str, str, Callable[[View], bool]], ...] = (
 )
 
 
-def facts(host: Host) -> Dict[str, str]:
+def facts(machine: Machine) -> Dict[str, str]:
     """Returns facts about a machine and its measurement quality, by title. Unknown facts are empty."""
-    env, header = host.env, host.machine.header
+    env, header = machine.env, machine.header
     cpus, build, tool = env.get("cpus", {}), env.get("build", {}), header.get("tool", {})
     caches = (f"L{one['level']} {one['type'].lower()} {units.size(one['bytes'])}" for one in env.get("caches", []))
     changed = ", with changes that are not committed" if tool.get("dirty") else ""
-    vectors, (grade, reasons) = member(header, "vectors.sha256"), host.quality
+    vectors, (grade, reasons) = member(header, "vectors.sha256"), quality.of_machine(machine)
     return {
-        "CPU": f"{host.cpu} ({member(env, 'cpu.key')})",
+        "CPU": f"{member(env, 'cpu.name') or env.get('env_id')} ({member(env, 'cpu.key')})",
         "Features": ", ".join(member(env, "cpu.features") or []),
         "CPUs": f"{cpus.get('online')} online, {cpus.get('allowed')} for this process" if cpus else "",
         "Caches": ", ".join(caches),

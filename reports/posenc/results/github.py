@@ -86,11 +86,6 @@ def _sides(machine: Machine) -> str:
     return f": {', '.join(sides)}" if sides else ""
 
 
-def _caches(machine: Machine) -> List[str]:
-    caches = [cache for cache in machine.env.get("caches", []) if cache["type"] != "Instruction"]
-    return [f"L{cache['level']} {units.size(cache['bytes'])}" for cache in caches]
-
-
 def _entities(text: str) -> str:
     """Returns a text for a line of HTML, in which a backslash would stay."""
     return re.sub(r"[^\w ,.:;()/%-]", lambda found: f"&#{ord(found[0])};", text)
@@ -109,7 +104,7 @@ def _template() -> Any:
     )
     env.globals.update(
         outcome=outcome, quality=quality, findings=findings, timings=timings,
-        number=lambda record, path: number(record, path) or 0.0, time=_time, sides=_sides, caches=_caches,
+        number=lambda record, path: number(record, path) or 0.0, time=_time, sides=_sides,
         join=lambda words: shlex.join(map(str, words)),
     )  # fmt: skip
     return env.from_string((Path(__file__).parent / "summary.md.j2").read_text(encoding="utf-8"))
