@@ -1,6 +1,6 @@
 #!/bin/sh
 # Texts that others wrote: a file name reaches the terminal as text, and golden vectors that were changed are never taken
-# for the official ones. reports/tests/test_strangers.py tests records.
+# for the official ones. reports/tests/test_results.py tests records.
 . "$(dirname "$0")/tap.sh"
 LC_ALL=C
 export LC_ALL

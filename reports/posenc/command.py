@@ -51,20 +51,19 @@ class Parser(argparse.ArgumentParser):
         """Adds FILE..., files of records."""
         self.add_argument("files", metavar="FILE", nargs="+", help="records, as --out jsonl:FILE writes them")
 
-    def add_output(self) -> None:
+    def add_output(self, what: str = "where it goes (default: standard output)") -> None:
         """Adds -o and --force, for write_output()."""
-        what = "where it goes (default: standard output)"
         self.add_argument("-o", "--output", metavar="PATH", type=file_path, help=what)
         self.add_argument("--force", action="store_true", help="overwrite any file at PATH")
 
-    def add_outputs(self, force: str) -> None:
-        """Adds -o PATH, --out FORMAT and --force, for compare.outputs.outputs_of()."""
+    def add_outputs(self) -> None:
+        """Adds -o PATH, --out FORMAT and --force, for results.main.outputs_of()."""
         add = self.add_argument
         paths = "write .html, .md, .jsonl, .csv or .xml as well"
         add("-o", "--output", metavar="PATH", type=file_path, action="append", default=[], help=paths)
         formats = "write this format, to standard output or PATH"
         add("--out", metavar="FORMAT[:PATH]", action="append", default=[], help=formats)
-        add("--force", action="store_true", help=force)
+        add("--force", action="store_true", help="overwrite any file")
 
     def add_selection(self, full: str, *names: str) -> None:
         """Adds options of SELECT, --quick, and --full with its help."""
@@ -123,20 +122,20 @@ def read_text(path: str, what: str) -> str:
         raise CommandError(f"the {what} cannot be read: {why} (got '{path}').") from None
 
 
-def check_output(path: Path, marker: Optional[bytes], *, force: bool) -> None:
+def check_output(path: Path, marker: bytes, *, force: bool) -> None:
     """Rejects a path that write_file() would reject. Commands call this before they measure."""
     handle, temporary = _open_beside(path, marker, force=force)
     os.close(handle)
     os.unlink(temporary)
 
 
-def _open_beside(path: Path, marker: Optional[bytes], *, force: bool) -> Tuple[int, str]:
+def _open_beside(path: Path, marker: bytes, *, force: bool) -> Tuple[int, str]:
     """Opens a temporary file beside the target of `path`. Returns its handle and its name."""
     target = Path(os.path.realpath(path))
     try:
         if target.exists() and not target.is_file():
             raise CommandError(f"the output is no ordinary file (got '{path}').")
-        if target.exists() and marker is not None and not force:
+        if target.exists() and not force:
             with target.open("rb") as file:
                 head = file.read(1024)
             if head and marker not in head:
@@ -149,7 +148,7 @@ def _open_beside(path: Path, marker: Optional[bytes], *, force: bool) -> Tuple[i
         raise CommandError(f"the output cannot be written: {error.strerror} (got '{path}').") from None
 
 
-def write_file(path: Path, data: bytes, marker: Optional[bytes], *, force: bool) -> None:
+def write_file(path: Path, data: bytes, marker: bytes, *, force: bool) -> None:
     """Writes a file, complete or not at all.
 
     An existing file is replaced only if it is empty, if its first 1024 bytes contain `marker`, which every earlier
@@ -170,7 +169,7 @@ def write_file(path: Path, data: bytes, marker: Optional[bytes], *, force: bool)
         raise
 
 
-def write_output(path: Optional[Path], text: str, marker: Optional[bytes], *, force: bool) -> None:
+def write_output(path: Optional[Path], text: str, marker: bytes, *, force: bool) -> None:
     """Writes a text as write_file() does and prints the path; without a path, writes it to standard output."""
     if path is None:
         sys.stdout.buffer.write(text.encode())

@@ -1,21 +1,31 @@
-"""Runs the C program, and reads its tables and records."""
+"""Runs the C program, and reads its tables and records: at its end, or as they come."""
 
 import csv
+import json
+import math
 import os
+import re
+import select
 import shutil
 import signal
 import subprocess
 import sys
-from contextlib import contextmanager
+import tempfile
+import time
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
-from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from .command import CommandError
-from .records import parse
-from .runs import Record, grouped
+from .records import Record, grouped, parse
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+POLL_S = 0.1  # interval at which a silent process is polled
+SILENCE_S = 300.0  # a process that prints nothing for longer hangs; no first call and its check take as long
+FAULTS = (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGABRT, signal.SIGTRAP, signal.SIGSYS)
+
+# ---- signals ----
 
 
 @contextmanager
@@ -31,12 +41,33 @@ def handled(handler: Callable[[int, Optional[FrameType]], None]) -> Iterator[Non
             signal.signal(number, was)
 
 
+class Interrupted(BaseException):
+    """Raised by a signal. Its argument is the number; the command ends after it has written the results so far."""
+
+
 @contextmanager
-def started(words: Sequence[str], stdout: Optional[int] = None) -> Iterator["subprocess.Popen[bytes]"]:
-    """Starts a program and forwards signals to it, so that it can end in order.
+def interruptible() -> Iterator[None]:
+    """Turns the first SIGINT, SIGTERM or SIGHUP into Interrupted; the second one ends the program."""
+
+    def interrupt(number: int, frame: Optional[FrameType]) -> None:
+        for other in SIGNALS:
+            if signal.getsignal(other) is interrupt:
+                signal.signal(other, signal.SIG_DFL)
+        raise Interrupted(number)
+
+    with handled(interrupt):
+        yield
+
+
+# ---- runs to their end ----
+
+
+def _run_to_end(words: Sequence[str]) -> Tuple[bytes, int]:
+    """Runs a program and forwards signals to it, so that it can end in order. Returns its output and its status.
 
     The program has a session of its own, so that Ctrl-C reaches it once. A signal that arrives while it starts is
-    forwarded later.
+    forwarded later. Python handles a signal that arrives just before a wait only when the wait ends, so each wait lasts
+    a second.
     """
     child: Optional["subprocess.Popen[bytes]"] = None
     early: List[int] = []
@@ -49,25 +80,16 @@ def started(words: Sequence[str], stdout: Optional[int] = None) -> Iterator["sub
 
     with handled(hand_on):
         try:
-            child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=stdout, start_new_session=True)
-            for missed in early:
-                child.send_signal(missed)
-            yield child
+            child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, start_new_session=True)
         except OSError as error:
             raise CommandError(f"the program cannot be run: {error.strerror} (got '{words[0]}').") from None
-
-
-def output_of(child: "subprocess.Popen[bytes]") -> bytes:
-    """Waits for the end of a started program, and returns its output.
-
-    Python handles a signal that arrives just before a wait only when the wait ends, so each wait lasts a second.
-    """
-    while True:
-        try:
-            output: bytes = child.communicate(timeout=1)[0]
-            return output
-        except subprocess.TimeoutExpired:
-            pass
+        for missed in early:
+            child.send_signal(missed)
+        while True:
+            try:
+                return child.communicate(timeout=1)[0], child.returncode
+            except subprocess.TimeoutExpired:
+                pass
 
 
 class Engine:
@@ -105,18 +127,20 @@ class Engine:
         Its messages and its progress go to standard error. If a signal ends it, it still prints its records so far
         and a footer; the exit code is then 128 plus the signal's number.
         """
+        words = [str(self.program), *arguments]
+        output, status = _run_to_end(words)
+        if status < 0:
+            raise CommandError(f"the program was ended by signal {-status} (got '{self.program}').", 128 - status)
+        if status and not output:
+            return [], status  # the program gave the reason
+        return parse(output.decode("utf-8", "replace"), " ".join(words)), status
+
+    def measurements(self, *arguments: str) -> Tuple[List[Record], int]:
+        """Runs a command that times this machine, as records() does. Rejects an emulated one."""
         emulator = os.environ.get("POSENC_EMULATOR")  # set by the program that started this package
         if emulator:
             raise CommandError(f"nothing is measured here: {emulator}.", 77)
-        with started([str(self.program), *arguments], subprocess.PIPE) as child:
-            output = output_of(child)
-        if child.returncode < 0:
-            number = -child.returncode
-            raise CommandError(f"the program was ended by signal {number} (got '{self.program}').", 128 + number)
-        if child.returncode and not output:
-            return [], child.returncode  # the program gave the reason
-        source = " ".join([str(self.program), *arguments])
-        return parse(output.decode("utf-8", "replace"), source), child.returncode
+        return self.records(*arguments)
 
     def columns(self, table: str, *options: str) -> List[Dict[str, str]]:
         """Returns the lines of `posenc table frequencies` or `errors`, by the names of their columns."""
@@ -154,3 +178,103 @@ class Engine:
 
 def _alike(some: Sequence[float], others: Sequence[float], rounding: float) -> bool:
     return all(abs(a - b) <= 0.01 * max(a, b) + rounding for a, b in zip(some, others))
+
+
+# ---- records as they come: one process of a comparison ----
+
+
+class Ended(NamedTuple):
+    """End of a process: how it failed ("" if it was stopped or complete), its error message and its exit status."""
+
+    how: str
+    message: str
+    status: int
+
+
+def _describe_end(status: int) -> str:
+    if status >= 0:
+        return f"the process was ended by exit({status})"
+    name = signal.strsignal(-status) if -status in signal.valid_signals() else "unknown"
+    outside = "" if -status in FAULTS else ", which came from outside"
+    return f"the process ended by signal {-status} ({name}){outside}"
+
+
+class Program(NamedTuple):
+    """The C program, and its arguments for a comparison: the selection and both builds.
+
+    If a process crashes or hangs, that is the result of the pair that it was timing.
+    """
+
+    path: str
+    arguments: List[str]
+
+    def run(
+        self, options: Sequence[str], take: Callable[[Record], None], stop: Callable[[], bool] = lambda: False,
+        pairs: Sequence[Tuple[str, str]] = (), watched: bool = False,
+    ) -> Ended:  # fmt: skip
+        """Runs `posenc pair` once and hands its records to `take`.
+
+        `pairs` are the cases and backends to time or count. The process is killed when `stop` returns true, which is
+        called several times per second, and if it is `watched` and prints nothing for SILENCE_S.
+        """
+        reader, writer = os.pipe()
+        command = [self.path, "pair", *options, "--parent", str(os.getpid()), "--out", f"jsonl:/dev/fd/{writer}"]
+        command += ["--pairs", "-"] if pairs else []
+        with tempfile.TemporaryFile("w+", errors="replace") as errors, tempfile.TemporaryFile("w+") as orders:
+            orders.write("".join(f"{case} {backend}\n" for case, backend in pairs))
+            orders.seek(0)
+            try:
+                child = subprocess.Popen(
+                    [*command, *self.arguments], stdin=orders, stdout=subprocess.DEVNULL, stderr=errors,
+                    pass_fds=(writer,), start_new_session=True,
+                )  # fmt: skip
+            except OSError as error:
+                os.close(reader)
+                raise CommandError(f"the program cannot be run: {error.strerror} (got '{self.path}').") from None
+            finally:
+                os.close(writer)
+            try:
+                how = _read(child, reader, take, stop, SILENCE_S if watched else math.inf)
+            finally:
+                if child.poll() is None:
+                    with suppress(OSError):  # it has just ended
+                        os.killpg(child.pid, signal.SIGKILL)
+                os.close(reader)
+                status = child.wait()
+            errors.seek(0)
+            messages = re.findall(r"^posenc pair: (?:error: )?(.*)", errors.read(), re.MULTILINE)
+            return Ended(_describe_end(status) if how is None else how, messages[-1] if messages else "", status)
+
+
+def _read(
+    child: "subprocess.Popen[bytes]", reader: int, take: Callable[[Record], None], stop: Callable[[], bool],
+    silence_s: float,
+) -> Optional[str]:  # fmt: skip
+    """Reads records until a process has ended, is stopped or hangs.
+
+    Returns how it failed, "" if it was stopped or printed its footer, or None if it ended before its footer.
+    """
+    partial_line, last_output, finished = b"", time.monotonic(), False
+    while not stop():
+        has_exited = child.poll() is not None  # one of its children may keep the pipe open
+        if select.select([reader], [], [], 0 if has_exited else POLL_S)[0]:
+            block = os.read(reader, 1 << 16)
+            if not block:
+                child.wait()
+                break
+            last_output = time.monotonic()
+            *lines, partial_line = (partial_line + block).split(b"\n")
+            for line in lines:
+                try:
+                    record = json.loads(line)
+                except ValueError:
+                    return "printed a line that is no record"
+                finished = record["t"] == "footer" and record["complete"]
+                take(record)
+        elif has_exited:
+            break
+        elif time.monotonic() - last_output > silence_s:
+            return f"printed nothing for {silence_s:g} s"
+    else:
+        return ""
+    return "" if finished else None

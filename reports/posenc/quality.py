@@ -4,7 +4,7 @@ from statistics import median
 from typing import Any, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from .ranking import Timing, timings
-from .runs import Machine, Record, member, number
+from .records import Machine, Record, member, number
 
 NOT_EXPOSED = "not exposed"
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Dict, List, Optional, Tuple
 
 from . import units
-from .runs import Machine, Record, number
+from .records import Machine, Record, number
 
 WIDEST, BEYOND_ROOFLINE, WIDEST_BEYOND = 0.10, 1.2, 0.03
 

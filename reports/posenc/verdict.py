@@ -64,7 +64,6 @@ class Verdict(NamedTuple):
     processes: int = 0  # processes with samples of both builds
     agree: int = 0  # processes in which head was slower (or faster) than both copies of base
     confirmed: bool = False
-    fails: bool = False  # a gate
     more: float = 0.0  # further processes needed, as a multiple of those so far; NaN if no number suffices
 
 
@@ -78,11 +77,7 @@ def _without_nan(samples: Sequence[float]) -> List[float]:
 @lru_cache(maxsize=None)
 def coverage(n: int, k: int) -> float:
     """Returns how surely the k-th smallest and the k-th largest of n samples enclose the median."""
-    tail, log_term = 0.0, -n * math.log(2.0)
-    for i in range(k):
-        tail += math.exp(log_term)
-        log_term += math.log(n - i) - math.log(i + 1)
-    return max(1.0 - 2.0 * tail, 0.0)
+    return max(1.0 - sum(math.comb(n, i) for i in range(k)) / (1 << (n - 1)), 0.0)
 
 
 def median_interval(samples: Sequence[float], level: float) -> "tuple[float, float]":
@@ -217,7 +212,7 @@ def judge(pair: Pair) -> Verdict:
         side = 0
     confirming = sum(p.confirms and p.side == side and side * p.y > limit for p in processes)
     confirmed = side != 0 and pair.confirming >= CONFIRMING and confirming == pair.confirming
-    ratio, more, fails = math.exp(e.mean), 0.0, False
+    ratio, more = math.exp(e.mean), 0.0
     word = "slower" if side > 0 else "faster"
     if pair.same_code:
         kind, confirmed = "identical", False
@@ -226,11 +221,11 @@ def judge(pair: Pair) -> Verdict:
         kind, more = "unclear", 1.0
         reason = f"not confirmed: {confirming} of {pair.confirming} further processes said {word}"
     elif side:
-        kind, reaches = word, ratio - 1 >= threshold
-        fails = side > 0 and confirmed and reaches
+        kind = word
         reason = f"{e.agree}/{e.processes} processes; {'confirmed' if confirmed else 'not confirmed yet'}"
         if side > 0:
-            reason = f"{'at or over' if reaches else 'under'} the threshold of {100 * threshold:.3g} %; {reason}"
+            where = "at or over" if ratio - 1 >= threshold else "under"
+            reason = f"{where} the threshold of {100 * threshold:.3g} %; {reason}"
     elif e.lo >= -math.log1p(threshold) and e.hi <= math.log1p(threshold):
         kind, reason = "same", f"within the threshold of {100 * threshold:.3g} %"
     else:
@@ -240,7 +235,7 @@ def judge(pair: Pair) -> Verdict:
         reason = _unclear_reason(e, threshold, more)
     control = math.exp(median(process.z for process in processes))
     return Verdict(kind, reason, level, ratio, math.exp(e.lo), math.exp(e.hi), e.noise, control, e.processes, e.agree,
-                   confirmed, fails, more)  # fmt: skip
+                   confirmed, more)  # fmt: skip
 
 
 def machine_moved(moved: Sequence[float], yardstick: Sequence[float]) -> int:

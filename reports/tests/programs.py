@@ -19,11 +19,6 @@ def make_program(path: Path, script: str) -> Path:
     return path
 
 
-def make_fake(path: Path, module: str) -> Path:
-    """Writes a program that runs a module of this folder."""
-    return make_program(path, f"exec '{sys.executable}' '{TESTS / module}' \"$@\"")
-
-
 def start(program: Path, *words: str, env: Dict[str, str] = {}, **options: Any) -> "subprocess.Popen[str]":
     """Starts posenc WORDS with such a program. Its output and its messages are pipes, unless options say otherwise."""
     environment = {**os.environ, "POSENC_PROGRAM": str(program), "PYTHONPATH": str(TESTS.parent), **env}

@@ -21,6 +21,7 @@ from typing import Callable, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from posenc.results.changepoints import splitmix
 from posenc.verdict import CONFIRMING, Pair, judge, median_interval
 
 ROUNDS = 31
@@ -51,20 +52,16 @@ MACHINES = [
     Machine("processes differ by 2 %", 2.0, 0.8, 0.02, 1.0),
     Machine("one process in ten is off by 15 %", 0.3, 0.8, 0.02, 1.0, odd=15.0, rarely=0.1),
 ]
-MASK = (1 << 64) - 1
 
 
 class Draw:
-    """splitmix64, and normal numbers of it by Box and Muller."""
+    """Uniform numbers of splitmix64, and normal ones of these by Box and Muller."""
 
     def __init__(self, state: int = 1) -> None:
-        self.state = state
+        self.bits = splitmix(state)
 
     def uniform(self) -> float:
-        self.state = x = (self.state + 0x9E3779B97F4A7C15) & MASK
-        x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9 & MASK
-        x = (x ^ (x >> 27)) * 0x94D049BB133111EB & MASK
-        return (((x ^ (x >> 31)) >> 11) + 0.5) / 9007199254740992.0
+        return ((next(self.bits) >> 11) + 0.5) / 9007199254740992.0
 
     def normal(self) -> float:
         radius = math.sqrt(-2.0 * math.log(self.uniform()))

@@ -5,21 +5,22 @@ import math
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
 import fake_pair
 import pytest
-from programs import make_fake, start
+from programs import make_program, start
 from test_records import errors_of
 
+from posenc import engine
 from posenc.command import CommandError
-from posenc.compare import builds, process, text
-from posenc.compare.builds import sum_noise
+from posenc.compare import builds, text
+from posenc.compare.builds import Row, Schedule, Settings, sum_noise
 from posenc.compare.main import main
 from posenc.compare.same_code import Unknown
-from posenc.compare.schedule import Row, Schedule, Settings
 from posenc.records import load
 
 Json = Dict[str, Any]
@@ -33,7 +34,7 @@ class Bench:
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder = folder
         self.log, self.scenario = folder / "log", folder / "scenario.json"
-        program = make_fake(folder / "posenc", "fake_pair.py")
+        program = make_program(folder / "posenc", f"exec '{sys.executable}' '{fake_pair.__file__}' \"$@\"")
         monkeypatch.setenv("POSENC_PROGRAM", str(program))
         monkeypatch.setenv("FAKE_PAIR", str(self.scenario))
         monkeypatch.chdir(folder)
@@ -247,9 +248,9 @@ def test_a_process_that_hangs_is_ended(bench: Bench, failure: str, monkeypatch: 
                 self.now_s += 100.0
             return self.now_s
 
-    monkeypatch.setattr(process, "time", Clock())
+    monkeypatch.setattr(engine, "time", Clock())
     bench.prepare(row(head=[{failure: str(hanging.resolve())}]), row(TYPICAL))
-    program = process.Program(os.environ["POSENC_PROGRAM"], ["--", "base.so", "head.so"])
+    program = engine.Program(os.environ["POSENC_PROGRAM"], ["--", "base.so", "head.so"])
     rows = [Row(fake_pair.planned(prepare)) for prepare in (row(), row(TYPICAL))]
     builds = {"base": "0" * 64, "head": "1" + "0" * 63}
     Schedule(program, rows, builds, Settings(3600, processes=1)).run()
@@ -331,7 +332,7 @@ class Made:
             ratios = {"head": fake_pair.rounds(median, 1), "control": fake_pair.rounds(0.1, -1)}
             take({"t": "samples", **fake_pair.names(row(case, backend)), "outcome": "timed", "ratios": ratios})
         self.calls += 1
-        return process.Ended("", "", 0)
+        return engine.Ended("", "", 0)
 
 
 def schedule(

@@ -4,7 +4,7 @@ import copy
 import gzip
 import json
 from pathlib import Path
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, List, Union
 
 import pytest
 from programs import read_json_lines, write_records
@@ -14,36 +14,32 @@ from posenc.command import CommandError
 from posenc.compare.files import compare_files
 from posenc.compare.main import main
 from posenc.records import load
-from posenc.results.comparison import outcome_of
+from posenc.results.outcome import exit_code_of
 
 HERE = Path(__file__).parent
 Json = Dict[str, Any]
-Edit = Callable[[List[Json]], None]
+Edit = Callable[[List[Json], int], None]  # of records, and how many pairs before have used it
 RUN: List[Json] = read_json_lines(HERE / "run.jsonl")
 FROZEN = HERE / "compared_files.json.gz"
 
 
-def only(kind: str, change: Callable[[Json], Any]) -> Edit:
-    """An edit of the records of a kind."""
+def edit(kind: str, change: Union[None, Json, Callable[[Json], Any]], at: int = 1) -> Edit:
+    """An edit of one record of a kind in so many: members to set, a function, or None, which removes the record.
 
-    def edit(records: List[Json]) -> None:
-        for record in records:
-            if record["t"] == kind:
+    Frozen results come from edits that went on counting from pair to pair, but for removals.
+    """
+
+    def apply(records: List[Json], used: int) -> None:
+        chosen = [record for record in records if record["t"] == kind]
+        for record in chosen[(-1 - (used * len(chosen) if change else 0)) % at :: at]:
+            if change is None:
+                records[:] = [one for one in records if one is not record]
+            elif callable(change):
                 change(record)
+            else:
+                record.update(change)
 
-    return edit
-
-
-def every(at: int, change: Callable[[Json], Any]) -> Callable[[Json], Any]:
-    """A change of one record in so many."""
-    seen = [0]
-
-    def sometimes(record: Json) -> None:
-        seen[0] += 1
-        if seen[0] % at == 0:
-            change(record)
-
-    return sometimes
+    return apply
 
 
 def scale(factor: float, roofline: float = 1.0) -> Callable[[Json], None]:
@@ -70,55 +66,40 @@ def error(value: Any) -> Callable[[Json], None]:
     return change
 
 
-def put(**members: Any) -> Callable[[Json], None]:
-    """A change of members."""
-    return lambda record: record.update(members)
-
-
-def drop(kind: str, at: int = 1) -> Edit:
-    """An edit that removes records."""
-
-    def edit(records: List[Json]) -> None:
-        chosen = [record for record in records if record["t"] == kind][at - 1 :: at]
-        records[:] = [record for record in records if not any(record is one for one in chosen)]
-
-    return edit
-
-
 def machine(name: str) -> Edit:
     """An edit of the machine's name."""
-    return only("env", lambda env: (env.update(env_id=name), env["cpu"].update(key=name)))
+    return edit("env", lambda env: (env.update(env_id=name), env["cpu"].update(key=name)))
 
 
 EDITS: Dict[str, Edit] = {
-    "none": lambda records: None,
-    "larger errors": only("check", every(3, error(0.75))),
-    "errors that are no numbers": only("check", every(4, error("nan"))),
-    "endless errors": only("check", every(5, error("inf"))),
-    "failures": only("check", every(7, put(status="fail", reason="wrong at 3"))),
-    "crashes and weak ones": only("check", every(2, every(3, put(status="inconclusive")))),
-    "skipped": only("check", every(6, put(status="skipped"))),
-    "bits": only("check", every(4, put(digest="e" * 64))),
-    "other bits": only("check", every(5, put(digest="f" * 64))),
-    "fewer checks": drop("check", 9),
-    "no checks": drop("check"),
-    "fewer timings": drop("bench", 4),
-    "no footer": drop("footer"),
-    "no env": drop("env"),
-    "another command": only("header", put(argv=["posenc", "verify"])),
-    "the same command elsewhere": only("header", lambda h: h["argv"].extend(["--out", "x.jsonl", "--seed=3"])),
-    "another mode": only("header", put(mode="full")),
-    "other vectors": only("header", put(vectors={"sha256": "0" * 64})),
+    "none": lambda records, used: None,
+    "larger errors": edit("check", error(0.75), 3),
+    "errors that are no numbers": edit("check", error("nan"), 4),
+    "endless errors": edit("check", error("inf"), 5),
+    "failures": edit("check", {"status": "fail", "reason": "wrong at 3"}, 7),
+    "crashes and weak ones": edit("check", {"status": "inconclusive"}, 6),
+    "skipped": edit("check", {"status": "skipped"}, 6),
+    "bits": edit("check", {"digest": "e" * 64}, 4),
+    "other bits": edit("check", {"digest": "f" * 64}, 5),
+    "fewer checks": edit("check", None, 9),
+    "no checks": edit("check", None),
+    "fewer timings": edit("bench", None, 4),
+    "no footer": edit("footer", None),
+    "no env": edit("env", None),
+    "another command": edit("header", {"argv": ["posenc", "verify"]}),
+    "the same command elsewhere": edit("header", lambda h: h["argv"].extend(["--out", "x.jsonl", "--seed=3"])),
+    "another mode": edit("header", {"mode": "full"}),
+    "other vectors": edit("header", {"vectors": {"sha256": "0" * 64}}),
     "another CPU": machine("paper"),
-    "other features": only("env", lambda env: env["cpu"].update(features=["avx2"])),
-    "another hypervisor": only("env", put(virtualization="VMware")),
-    "another build": only("env", lambda env: env["build"].update(type="debug")),
-    "emulated": only("env", put(emulator="qemu")),
-    "slower": only("bench", scale(1.3)),
-    "some slower": only("bench", every(4, scale(1.2))),
-    "a slower machine": only("bench", scale(1.3, 1.3)),
-    "wrong outputs": only("bench", every(6, put(rejected="wrong: at 3"))),
-    "rejected": only("bench", every(6, put(rejected="no memory"))),
+    "other features": edit("env", lambda env: env["cpu"].update(features=["avx2"])),
+    "another hypervisor": edit("env", {"virtualization": "VMware"}),
+    "another build": edit("env", lambda env: env["build"].update(type="debug")),
+    "emulated": edit("env", {"emulator": "qemu"}),
+    "slower": edit("bench", scale(1.3)),
+    "some slower": edit("bench", scale(1.2), 4),
+    "a slower machine": edit("bench", scale(1.3, 1.3)),
+    "wrong outputs": edit("bench", {"rejected": "wrong: at 3"}, 6),
+    "rejected": edit("bench", {"rejected": "no memory"}, 6),
 }
 PAIRS = [("none", name) for name in EDITS] + [(name, "none") for name in EDITS if name != "none"]
 PAIRS += [
@@ -128,9 +109,9 @@ PAIRS += [
 ]  # fmt: skip
 
 
-def edited(name: str) -> List[Json]:
+def edited(name: str, used: int = 0) -> List[Json]:
     records = copy.deepcopy(RUN)
-    EDITS[name](records)
+    EDITS[name](records, used)
     return records
 
 
@@ -153,13 +134,15 @@ with gzip.open(FROZEN, "rt", encoding="utf-8") as file:
 
 @pytest.mark.parametrize("base, head", PAIRS)
 def test_it_says_what_the_program_said(base: str, head: str, tmp_path: Path) -> None:
-    paths = [write_records(tmp_path / f"{side}.jsonl", edited(name)) for side, name in (("base", base), ("head", head))]
+    before = [name for pair in PAIRS[: PAIRS.index((base, head))] for name in pair]
+    paths = [write_records(tmp_path / f"{side}.jsonl", edited(name, before.count(name)))
+             for side, name in (("base", base), ("head", head))]  # fmt: skip
     records = compare_files(*paths)
     found, expected = records[0]["compare"], EXPECTED[f"{base} / {head}"]
     results = [rounded(record) for record in records if record["t"] in ("change", "trend")]
     assert sorted(map(key, results)) == sorted(map(key, rounded(expected["results"])))
     assert [list(obstacle.values()) for obstacle in found["incomparable"]] == expected["obstacles"]
-    codes = [outcome_of(records, gate, strict=False)[0] for gate in (False, True)]
+    codes = [exit_code_of(records, gate, strict=False)[0] for gate in (False, True)]
     assert codes == [expected["code"], expected["gated"]]
     assert (found["results"], "machine" in found) == (expected["checks"], expected["machine"])
     assert not errors_of([record for record in records[1:] if record["t"] != "env"])
@@ -170,7 +153,7 @@ def fleet(*names: str) -> List[Json]:
     records = []
     for name in names:
         part = edited("none")
-        machine(name)(part)
+        machine(name)(part, 0)
         records += part
     return records
 
@@ -178,7 +161,7 @@ def fleet(*names: str) -> List[Json]:
 def test_machines_are_compared_by_name(tmp_path: Path) -> None:
     base = write_records(tmp_path / "base.jsonl", fleet("a", "b", "c"))
     head = fleet("c", "a")
-    only("check", every(3, error(0.75)))(head)
+    edit("check", error(0.75), 3)(head, 0)
     records, alone = compare_files(base, write_records(tmp_path / "head.jsonl", head)), compare_files(base, base)
     found, itself = records[0]["compare"], alone[0]["compare"]
     assert found["incomparable"] == [{"what": "machine", "base": "b", "head": "absent"}]

@@ -20,7 +20,7 @@ from posenc.report.answers import cost_of, steps
 from posenc.report.page import page_data, to_html, to_markdown
 from posenc.report.view import Host, View
 from posenc.results import changepoints, exports
-from posenc.runs import Record
+from posenc.records import Record
 
 FROZEN = Path(__file__).parent / "frozen"
 # Series, and the changes found in them: at, start, stop, medians, p.

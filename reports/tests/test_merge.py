@@ -10,7 +10,7 @@ from programs import write_records
 from posenc.command import CommandError
 from posenc.results import main
 from posenc.results.merge import merge
-from posenc.runs import Record
+from posenc.records import Record
 
 File = Tuple[str, List[Record]]  # its path, and what it has
 AVX512, AVX2, ARM = "amd-1a-02-1/KVM", "intel-06-9e-d", "arm-41-d4f-r0p1"

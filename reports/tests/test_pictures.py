@@ -3,6 +3,7 @@
 import itertools
 import math
 import re
+import shlex
 import subprocess
 from functools import lru_cache
 from pathlib import Path
@@ -15,10 +16,9 @@ from matplotlib.text import Text  # noqa: E402
 
 from posenc.command import CommandError, write_file  # noqa: E402
 from posenc.plot import main as plot  # noqa: E402
-from posenc.plot.kinds import KINDS  # noqa: E402
-from posenc.colors import BACKENDS  # noqa: E402
-from posenc.plot.style import Picture, save  # noqa: E402
+from posenc.plot.picture import KINDS, Picture, save  # noqa: E402
 from posenc.plot.tables import choose_curves  # noqa: E402
+from posenc.units import BACKENDS  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 SPEEDS = str(ROOT / "docs" / "speed.jsonl")
@@ -132,13 +132,45 @@ def test_every_backend_has_a_colour() -> None:
 # ---- the numbers ----
 
 
-def test_sinusoidal() -> None:
-    # Rows have equal norms: the similarity at an offset is the mean cosine of the angles.
-    similar = sum(math.cos(4 * 10000 ** (-2 * i / 16)) for i in range(8)) / 8
-    printed = facts("sinusoidal", "--problem", "sinusoidal dim=16", "--tokens", "40")
-    assert "shape [40, 16]" in printed
-    assert f"at offset 4: {similar:.3f}" in printed
-    assert "offset 32: too few positions" in facts("sinusoidal", "--tokens", "32")
+HALVES = "slopes 0.5 0.25 0.125 0.0625 0.03125 0.015625 0.0078125 0.00390625"
+# Rows of the sinusoidal table have equal norms: the similarity at an offset is the mean cosine of the angles.
+SIMILAR = sum(math.cos(4 * 10000 ** (-2 * i / 16)) for i in range(8)) / 8
+NUMBERS = [
+    ("sinusoidal --problem 'sinusoidal dim=16' --tokens 40", ["shape [40, 16]", f"at offset 4: {SIMILAR:.3f}"]),
+    ("sinusoidal --tokens 32", ["offset 32: too few positions"]),
+    # The mean of cos(o w), d = 128: 0.66155 at offset 11, 0.66220 at 12.
+    ("rope", ["pair 32: 0.01 radians per position, a full turn in 628.319 positions",
+              "nearer is not always more similar: 0.6616 at offset 11, 0.6622 at 12"]),
+    ("rope --problem 'rope_table rotary_dim=2' --tokens 2", ["pair 0: 1 radians"]),
+    ("rope --model llama-3.1-8b", ["model llama-3.1-8b"]),
+    # 0.1 ln 32 + 1
+    ("frequencies", ["linear, factor 4: 64 of 64 pairs rotate, 4 to 4 times as slowly, attention factor 1",
+                     "llama3: llama-3.1-8b: 64 of 64 pairs rotate, 1 to 8 times as slowly",
+                     "a quarter of the pairs: 16 of 64 pairs rotate",
+                     "yarn: gpt-oss-20b: 32 of 32 pairs rotate, 1 to 32 times as slowly, attention factor 1.34657"]),
+    ("frequencies --problem 'rope_table rotary_dim=64 scaling=linear factor=3'",
+     ["rope_table rotary_dim=64 scaling=linear factor=3: 32 of 32 pairs rotate, 3 to 3 times"]),
+    ("mrope", ["\ntime: pairs 0 1 2 3\nrow: pairs 4 5 6 7 8 9\ncolumn: pairs 10 11 12 13 14 15\n"]),
+    ("mrope --layout qwen3_vl", ["row: pairs 1 4 7"]),
+    ("alibi --tokens 128", [f"{HALVES}\n", "distance 127: head 1 -63.5, head 8 -0.496094"]),
+    ("alibi --heads 12", [f"{HALVES} 0.707107 0.353553 0.176777 0.0883883\n"]),
+    ("t5", ["bidirectional: buckets of keys before the query begin", " 0 1 2 3 4 5 6 7 8 12 16 23 32 46 64 91\n",
+            " 15 16 19 21 24 27 31 35 40 46 52 59 67 77 87 99 113\n"]),
+    # 256 buckets to 512: 128 and below have a column each, 511 is the last with a bucket of its own, 255.
+    ("deberta", ["opposites: 384/128 448/64 511/0\n"]),
+    ("deberta --position-buckets 0 --max-distance 16", ["column of distance 0: 16\n"]),
+    # The published example of a window of 2 x 2.
+    ("swin --window-height 2 --window-width 2",
+     ["\n   4    3    1    0\n   5    4    2    1\n   7    6    4    3\n   8    7    5    4\n"]),
+    ("swin --window-height 3 --window-width 5", ["3 x 5 tokens, a table of 45 rows"]),
+    ("learned --tokens 512 --dim 256", ["learned 512 x 256 = 131072, sinusoidal 0"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("command, expected", NUMBERS)
+def test_printed_numbers(command: str, expected: List[str]) -> None:
+    printed = facts(*shlex.split(command)) + "\n"
+    assert [text for text in expected if text not in printed] == []
 
 
 def curve_labels(picture: Picture) -> List[str]:
@@ -162,17 +194,11 @@ def test_chosen_curves() -> None:
     assert choose_curves(512, numpy.array([6.28, 6.28, 0.0])) == [0]
 
 
-def test_rope() -> None:
-    printed = facts("rope")
-    assert "pair 32: 0.01 radians per position, a full turn in 628.319 positions" in printed
-    # The mean of cos(o w), d = 128: 0.66155 at offset 11, 0.66220 at 12.
-    assert "nearer is not always more similar: 0.6616 at offset 11, 0.6622 at 12" in printed
-    apart = [float(number) for number in re.findall(r"differ by at most (\S+)", printed)]
-    assert len(apart) == 2 and max(apart) < 1e-6
-    printed = facts("rope", "--problem", "rope_table rotary_dim=128 numerics=hf_f32")
-    assert max(float(number) for number in re.findall(r"differ by at most (\S+)", printed)) > 1e-4
-    assert "pair 0: 1 radians" in facts("rope", "--problem", "rope_table rotary_dim=2", "--tokens", "2")
-    assert "model llama-3.1-8b" in facts("rope", "--model", "llama-3.1-8b")
+def test_products_of_far_positions() -> None:
+    for problem, least, most in (("rotary_dim=128", 0, 1e-6), ("rotary_dim=128 numerics=hf_f32", 1e-4, 1)):
+        printed = facts("rope", "--problem", f"rope_table {problem}")
+        apart = [float(number) for number in re.findall(r"differ by at most (\S+)", printed)]
+        assert len(apart) == 2 and least < max(apart) < most
 
 
 def test_xpos() -> None:
@@ -185,61 +211,11 @@ def test_xpos() -> None:
     assert abs(float(xpos) - sum(math.sqrt(z) * math.cos(t) for z, t in zip(zetas, turns)) / 32) < 1e-4
 
 
-def test_frequencies() -> None:
-    printed = facts("frequencies")
-    assert "linear, factor 4: 64 of 64 pairs rotate, 4 to 4 times as slowly, attention factor 1" in printed
-    assert "llama3: llama-3.1-8b: 64 of 64 pairs rotate, 1 to 8 times as slowly" in printed
-    assert "a quarter of the pairs: 16 of 64 pairs rotate" in printed
-    # 0.1 ln 32 + 1
-    assert "yarn: gpt-oss-20b: 32 of 32 pairs rotate, 1 to 32 times as slowly, attention factor 1.34657" in printed
-    assert "rope_table rotary_dim=64 scaling=linear factor=3: 32 of 32 pairs rotate, 3 to 3 times" in facts(
-        "frequencies", "--problem", "rope_table rotary_dim=64 scaling=linear factor=3"
-    )
-
-
-def test_mrope() -> None:
-    assert facts("mrope").splitlines()[1:] == [
-        "time: pairs 0 1 2 3",
-        "row: pairs 4 5 6 7 8 9",
-        "column: pairs 10 11 12 13 14 15",
-    ]
-    assert "row: pairs 1 4 7 10 13 15" not in facts("mrope")
-    assert "row: pairs 1 4 7" in facts("mrope", "--layout", "qwen3_vl")
-
-
-def test_alibi() -> None:
-    halves = "0.5 0.25 0.125 0.0625 0.03125 0.015625 0.0078125 0.00390625"
-    assert f"slopes {halves}\n" in facts("alibi")
-    assert f"slopes {halves} 0.707107 0.353553 0.176777 0.0883883\n" in facts("alibi", "--heads", "12")
-    assert "distance 127: head 1 -63.5, head 8 -0.496094" in facts("alibi", "--tokens", "128")
-
-
-def test_t5() -> None:
-    printed = facts("t5")
-    assert "bidirectional: buckets of keys before the query begin" in printed
-    assert " 0 1 2 3 4 5 6 7 8 12 16 23 32 46 64 91\n" in printed
-    assert printed.endswith(" 15 16 19 21 24 27 31 35 40 46 52 59 67 77 87 99 113")
-
-
 def test_bias() -> None:
     # -64/16, -2 ln 65, -8; the bucket of 64 begins at 59: -2 ln 60.
     last = {line[:12].strip(): line.split()[-1] for line in facts("bias").splitlines()[2:]}
     assert last["ALiBi, slope"] == "-4.000" and last["KERPLE, −2 l"] == "-8.349"
     assert last["KERPLE, −d^0"] == "-8.000" and last["T5, 32 bucke"] == "-8.189"
-
-
-def test_deberta() -> None:
-    # 256 buckets to 512: 128 and below have a column each, 511 is the last with a bucket of its own, 255.
-    assert facts("deberta").endswith("opposites: 384/128 448/64 511/0")
-    printed = facts("deberta", "--position-buckets", "0", "--max-distance", "16")
-    assert "column of distance 0: 16\n" in printed
-
-
-def test_swin() -> None:
-    # The published example of a window of 2 x 2.
-    rows = [line.split() for line in facts("swin", "--window-height", "2", "--window-width", "2").splitlines()[1:]]
-    assert rows == [["4", "3", "1", "0"], ["5", "4", "2", "1"], ["7", "6", "4", "3"], ["8", "7", "5", "4"]]
-    assert "3 x 5 tokens, a table of 45 rows" in facts("swin", "--window-height", "3", "--window-width", "5")
 
 
 def test_buckets_shift_by_one_key_a_row() -> None:
@@ -258,7 +234,6 @@ def test_learned() -> None:
     assert size["tokens + sinusoidal"] == pytest.approx(math.hypot(size["tokens"], size["sinusoidal"]), rel=0.01)
     correlation = re.search(r"correlation.*: (\S+)", printed)
     assert correlation and abs(float(correlation[1])) < 0.014
-    assert "learned 512 x 256 = 131072, sinusoidal 0" in printed
 
 
 def test_attention_without_a_position_cannot_tell_equal_words_apart() -> None:
@@ -331,7 +306,7 @@ def test_files_are_replaced_whole(tmp_path: Path) -> None:
     assert target.read_bytes() == b"begin 2" and link.is_symlink()
     assert not list(tmp_path.glob(".*"))
     with pytest.raises(CommandError, match="no ordinary file"):
-        write_file(Path("/dev/null"), b"", None, force=True)
+        write_file(Path("/dev/null"), b"", b"begin", force=True)
 
 
 def test_the_program_hands_the_command_over(tmp_path: Path) -> None:

@@ -1,26 +1,85 @@
 """posenc report as a whole: its answer, its files, what it replaces and what it keeps.
 
-The program is made up (fake_program.py): no test depends on the clock.
+The program is made up: no test depends on the clock.
 """
 
 import json
 import os
 import signal
-import time
 from pathlib import Path
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List
 
 import pytest
-from programs import Completed, make_fake, run, start
+from programs import Completed, make_program, run, start, write_records
 
 from posenc.records import load
-from posenc.report.errors import ByRange, Worst
-from posenc.report.view import View
+from posenc.report.view import ByRange, View, Worst
+
+Record = Dict[str, Any]
+FILES = ["report.html", "report.md", "results.jsonl"]
+
+
+FAMILIES = {"avx2": "native", "autovec_v3": "autovec", "libm": "libm"}
+ALIBI = {"kernel": "alibi", "dtype": "f32", "numerics": "given"}
+# Prints the records of a command, those of FAKE if there are some. FAKE may also be hang, crash or reject.
+PROGRAM = """
+case "$*" in
+table*) echo numerics,storage,backend,position,error; exit ;;
+*' --case '*) exit 77 ;; # the places of memory: nothing to run
+esac
+stop() { cat FOLDER/stopped; exit $((128 + $1)); }
+case $FAKE in
+reject) echo 'posenc verify: --kernel: rope: no kernel' >&2; exit 2 ;;
+crash) kill -SEGV $$ ;;
+hang)
+    trap 'stop 1' HUP; trap 'stop 2' INT; trap 'stop 15' TERM
+    echo hanging >&2
+    while :; do sleep 0.05; done ;;
+esac
+sed "s/RUN/$$/" "FOLDER/$1$FAKE" 2>/dev/null || sed "s/RUN/$$/" "FOLDER/$1"
+[ -z "$FAKE" ] || [ "$1" != verify ]
+"""
+
+
+def run_of(command: str, results: List[Record], **footer: Any) -> List[Record]:
+    """Returns the records of a command."""
+    case = {"case": "alibi/f32/given/bloom-decode", "kernel": "alibi", "step": "decode", "calls": 70}
+    return [
+        {"t": "header", "schema": "posenc.results/2", "run_id": "RUN", "mode": "quick", "command": command,
+         "started": "2026-01-01T00:00:00Z", "tool": {"version": "0.1.0"}, "argv": ["posenc", command]},
+        {"t": "env", "env_id": "fake-1/none", "cpu": {"key": "fake-1", "name": "A made-up CPU"},
+         "quality": {"grade": "A", "reasons": []}},
+        *({"t": "backend", "id": name, "family": family, "available": True,
+           "default_for": {"alibi": "fastest"} if name == "avx2" else {}} for name, family in FAMILIES.items()),
+        {"t": "model", "name": "bloom-176b", "title": "BLOOM 176B", "source": "made up", "cases": [case]},
+        *results,
+        {"t": "footer", "complete": True, "counts": {}, "wall_s": 1.0, **footer},
+    ]  # fmt: skip
+
+
+def check(backend: str, status: str = "pass") -> Record:
+    error = {"metric": "exact", "max": float(status == "fail"), "limit": 0, "worst_at": "key 3", "got": "0x1p+0",
+             "want": "0x1p+1", "coverage": "sampled", "checked": 9, "misrounded": 0}  # fmt: skip
+    return {"t": "check", **ALIBI, "case": "alibi/f32/given/h8", "backend": backend, "family": FAMILIES[backend],
+            "suite": "vectors", "status": status, "error": error}  # fmt: skip
+
+
+def timing(backend: str, ns: float) -> Record:
+    return {"t": "bench", **ALIBI, "case": "alibi/f32/given/bloom-decode", "backend": backend,
+            "family": FAMILIES[backend], "footprint": {"name": "L2", "bytes": 1000}, "threads": 1, "rounds": 9,
+            "median_ns": ns, "ci": {"level": 0.99, "lo": ns * 0.99, "hi": ns * 1.01}, "gbps": 1000 / ns,
+            "roofline": {"kind": "store", "gbps": 20.0, "share": 50 / ns}, "control_pct": 0.5}  # fmt: skip
 
 
 @pytest.fixture
 def program(tmp_path: Path) -> Path:
-    return make_fake(tmp_path / "program", "fake_program.py")
+    for fake, status in (("", "pass"), ("wrong", "fail"), ("inconclusive", "inconclusive")):
+        checks = [check("avx2", status), check("autovec_v3"), check("libm")]
+        write_records(tmp_path / f"verify{fake}", run_of("verify", checks))
+    timings = [timing("avx2", 100), timing("autovec_v3", 200), timing("libm", 400)]
+    write_records(tmp_path / "bench", run_of("bench", timings))
+    write_records(tmp_path / "stopped", run_of("verify", [check("avx2")], complete=False))
+    return make_program(tmp_path / "program", PROGRAM.replace("FOLDER", str(tmp_path)))
 
 
 @pytest.fixture
@@ -48,7 +107,7 @@ def run_id(folder: Path) -> Any:
 def test_answer_and_files(work: Path, program: Path) -> None:
     done = report(work, program, "--dir", "rep")
     assert done.returncode == 0, done.stderr
-    assert names(work) == ["rep"] and names(work / "rep") == ["report.html", "report.md", "results.jsonl"]
+    assert names(work) == ["rep"] and names(work / "rep") == FILES
     assert "A made-up CPU (fake-1/none), measurement quality A\n3 of 3 checks passed" in done.stdout
     line = next(line for line in done.stdout.splitlines() if line.startswith("BLOOM"))
     assert line.split() == "BLOOM 176B decode avx2 (default) clear 7.00 µs 4.0× 2.0× 50 %".split()
@@ -111,54 +170,29 @@ def test_failures_of_the_program(work: Path, program: Path) -> None:
 # ---- the folder ----
 
 
-def test_report_before_is_kept(work: Path, program: Path) -> None:
-    report(work, program, "--dir", "rep")
-    first = run_id(work / "rep")
-    done = report(work, program, "--dir", "rep/")
-    second = run_id(work / "rep")
-    assert names(work) == ["rep", "rep.previous"] and run_id(work / "rep.previous") == first
-    assert "(the report before: rep.previous)" in done.stdout
-    report(work, program, "--dir", "rep")
-    assert names(work) == ["rep", "rep.previous"] and run_id(work / "rep.previous") == second
-
-
 @pytest.mark.parametrize(
     "folder, problem",
-    [("mine", "holds notes.txt, which no report wrote"), (".", "current folder"), ("file", "no folder"),
-     ("link", "link to a folder that does not exist"), ("no/such", "No such file or directory"),
-     ("kept", "kept.previous holds notes.txt")],
+    [("mine", "the file exists and is no earlier output (got 'mine/report.md')"), ("no/such", "No such file or"),
+     ("file", "File exists (got 'file')"), ("link", "File exists (got 'link')")],
 )  # fmt: skip
 def test_nothing_of_others_is_lost(work: Path, program: Path, folder: str, problem: str) -> None:
-    for name in ("mine", "kept", "kept.previous"):
-        (work / name).mkdir()
-    (work / "mine" / "notes.txt").write_text("buy milk")
-    (work / "kept.previous" / "notes.txt").write_text("buy milk")
-    (work / "kept" / "results.jsonl").touch()
-    (work / "file").write_text("buy milk")
-    (work / "link").symlink_to("nowhere")
-    before = names(work)
-    done = report(work, program, "--dir", folder)
-    assert done.returncode == 2 and problem in done.stderr and names(work) == before
-
-
-def test_force_moves_a_folder(work: Path, program: Path) -> None:
     (work / "mine").mkdir()
-    (work / "mine" / "notes.txt").write_text("buy milk")
+    for name in ("mine/report.md", "mine/notes.txt", "file"):
+        (work / name).write_text("buy milk")
+    (work / "link").symlink_to("nowhere")
+    before = names(work) + names(work / "mine")
+    done = report(work, program, "--dir", folder)
+    assert done.returncode == 2 and problem in done.stderr and names(work) + names(work / "mine") == before
     assert report(work, program, "--dir", "mine", "--force").returncode == 0
-    assert (work / "mine.previous" / "notes.txt").read_text() == "buy milk" and "report.html" in names(work / "mine")
+    assert run_id(work / "mine") and (work / "mine" / "notes.txt").read_text() == "buy milk"
 
 
-def test_link_to_a_folder(work: Path, program: Path) -> None:
+def test_a_report_is_replaced(work: Path, program: Path) -> None:
     report(work, program, "--dir", "rep")
+    first = run_id(work / "rep")
     (work / "to").symlink_to("rep")
-    done = report(work, program, "--dir", "to")
-    assert f"(the report before: {work / 'rep.previous'})" in done.stdout and (work / "to").is_symlink()
-
-
-def test_output_into_the_folder_is_rejected(work: Path, program: Path) -> None:
-    report(work, program, "--dir", "rep")
-    done = report(work, program, "--dir", "rep", "-o", "rep/x.csv")
-    assert done.returncode == 2 and "lies in the folder of the report" in done.stderr and names(work) == ["rep"]
+    report(work, program, "--dir", "to/")
+    assert names(work) == ["rep", "to"] and names(work / "rep") == FILES and run_id(work / "rep") != first
 
 
 def test_other_files_are_kept(work: Path, program: Path) -> None:
@@ -176,8 +210,8 @@ def interrupted(work: Path, program: Path, number: int, *arguments: str) -> "Com
     """Runs a report that hangs, and sends it a signal when it does, which tests under nohup would ignore."""
     child = start(program, "report", *arguments, env={"FAKE": "hang", "NO_COLOR": "1"}, cwd=work,
                   start_new_session=True, preexec_fn=lambda: signal.signal(number, signal.SIG_DFL))  # fmt: skip
-    while child.poll() is None and not list(work.glob("*.partial-*/hanging")):
-        time.sleep(0.01)
+    assert child.stderr and child.stderr.readline() == "Checking every backend …\n"
+    assert child.stderr.readline() == "hanging\n"
     os.killpg(child.pid, number)  # as a terminal does
     out, err = child.communicate()
     return Completed([], child.returncode, out, err)
@@ -187,7 +221,7 @@ def interrupted(work: Path, program: Path, number: int, *arguments: str) -> "Com
 def test_interrupted_without_a_report_before(work: Path, program: Path, number: int) -> None:
     (work / "rep").mkdir()  # an empty folder holds no report that could stay
     done = interrupted(work, program, number, "--dir", "rep")
-    assert done.returncode == 128 + number and names(work) == ["rep"], done.stderr
+    assert done.returncode == 128 + number and names(work / "rep") == FILES, done.stderr
     view = View(load(str(work / "rep" / "results.jsonl")))
     assert view.hosts[0].checked.ran == 1 and not view.records[-1]["complete"]
     assert "1 of 1 runs did not finish" in done.stdout
@@ -197,10 +231,9 @@ def test_interrupted_with_a_report_before(work: Path, program: Path) -> None:
     report(work, program, "--dir", "rep")
     before = run_id(work / "rep")
     done = interrupted(work, program, signal.SIGTERM, "--dir", "rep", "--out", "console", "-o", "x.csv")
-    partial: Optional[Path] = next(iter(work.glob("rep.partial-*")), None)
     assert done.returncode == 143 and run_id(work / "rep") == before and "stays as it is" in done.stderr
     assert (work / "x.csv").exists() and "1 of 1 check passed" in done.stdout
-    assert partial and {"report.html", "report.md", "results.jsonl"} <= set(names(partial))
+    assert not load(str(work / "rep" / "interrupted.jsonl"))[-1]["complete"]
 
 
 # ---- bad input ----

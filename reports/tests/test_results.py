@@ -7,22 +7,24 @@ import csv
 import gzip
 import io
 import json
+import re
+import shlex
 import subprocess
 import xml.etree.ElementTree as ET
+from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 import pytest
 from programs import read_json_lines
 
 from posenc import units
 from posenc.command import CommandError
-from posenc.records import load
-from posenc.results import comparison, exports, main
+from posenc.records import Record, load, machines
+from posenc.report.main import main as report_main
+from posenc.results import exports, main, outcome
 from posenc.results.github import COMMENT, SUMMARY, to_annotations, to_comment, to_page, to_summary
-from posenc.results.junit import to_junit
 from posenc.results.outcome import check_words, to_badge
-from posenc.runs import Record, machines
 
 HERE = Path(__file__).resolve().parent
 FILES = (HERE / "run.jsonl", HERE / "compared.jsonl.gz")
@@ -193,8 +195,8 @@ def test_what_changed_most_comes_first_and_the_last_record_counts() -> None:
     records += [pair("d", "later", 1.0), {**pair("e", "new", 1.0), "failed": {"who": "head", "how": "crashed"}}]
     records += [change("x", 0.5, 0.9, None), change("x", 0.5, 0.9, False), change("y", 0.5, 0.9, True)]
     (found,) = machines(records)
-    assert [one["case"][-1] for one in comparison.pairs(found)] == ["e", "b", "a", "c", "d"]
-    assert [(one["case"][-1], one["worse"]) for one in comparison.changes(found)] == [("y", True), ("x", False)]
+    assert [one["case"][-1] for one in outcome.pairs(found)] == ["e", "b", "a", "c", "d"]
+    assert [(one["case"][-1], one["worse"]) for one in outcome.changes(found)] == [("y", True), ("x", False)]
 
 
 @pytest.mark.parametrize("largest, limit, metric, text", [
@@ -211,7 +213,7 @@ def test_an_error_and_its_limit_tell_which_is_larger(largest: float, limit: floa
 
 
 def cases_of(records: List[Record]) -> Dict[str, ET.Element]:
-    found = ET.fromstring(to_junit(records)).iter("testcase")
+    found = ET.fromstring(exports.to_junit(records)).iter("testcase")
     return {f"{test.get('classname')} {test.get('name', '').rpartition('/')[2]}": test for test in found}
 
 
@@ -247,21 +249,21 @@ def test_mistake_stands_beside_the_failure() -> None:
 
 
 def test_junit_totals_are_those_of_its_tests() -> None:
-    root = ET.fromstring(to_junit(ends()))
+    root = ET.fromstring(exports.to_junit(ends()))
     assert [root.get(name) for name in ("tests", "failures", "errors")] == ["13", "4", "1"]
     for suite in root:
         assert suite.get("tests") == str(len(suite.findall("testcase")))
         for attribute, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
             assert suite.get(attribute) == str(len(suite.findall(f"testcase/{tag}")))
         assert suite.find("properties/property[@name='quality']").get("value") == "C"  # type: ignore[union-attr]
-    early = ET.fromstring(to_junit(ends(finished=False)))
+    early = ET.fromstring(exports.to_junit(ends(finished=False)))
     assert early.get("errors") == "2" and early[0].get("name") == "posenc"
     assert early[0].find("testcase/error").get("type") == "incomplete"  # type: ignore[union-attr]
 
 
 def test_junit_names_are_unique() -> None:
     records = ends() + [check("h1", "pass", backend="libm")] + machine("stone") + [check("h1", "pass")]
-    root = ET.fromstring(to_junit(records))
+    root = ET.fromstring(exports.to_junit(records))
     names = [(test.get("classname"), test.get("name")) for test in root.iter("testcase")]
     assert len(names) == len(set(names)) == 15
     assert ("stone.avx2.alibi.given.f32", "alibi/f32/given/h1 [vectors]") in names
@@ -331,6 +333,83 @@ def test_pages_where_all_fits() -> None:
     assert "| alibi/f32/given/slow | avx2 | SLOWER | 50.0 ns | 53.8 ns | +7.5 % | +6.5 to +9.5 % |" in page
     partial = to_summary(ends(finished=False))
     assert "> **Partial**: 1 of 1 run did not finish." in partial
+
+
+# ---- records whose every text is hostile: no page, export or terminal gets it as anything but text ----
+
+# A formula of spreadsheets, escape sequences, a direction of writing, HTML, a link of Markdown, ends of lines before
+# commands of GitHub's runners, commands of a shell, the end of an attribute and of a string, and code without an end.
+HOSTILE = (
+    "=x\x1b[2J\x9b1m\u202e<script>x</script>[l](javascript:x)@x\n::error::no \r::error::no ##[group]z |%q "
+    "`touch ran` $(touch ran) \" onclick=x '\"'\"' `<script>x"
+)
+# Each kind of record; @ stands for the hostile text.
+RECORDS = r"""
+{"t":"header","schema":"posenc.results/2","run_id":"1","started":"@","tool":{"version":"@"},"mode":"@","command":"bench","argv":["posenc","@"]}
+{"t":"env","env_id":"@","cpu":{"key":"@","name":"@"},"build":{"type":"release"},"emulator":"@"}
+{"t":"backend","id":"@","family":"@","description":"@","available":true,"unavailable_reason":"@"}
+{"t":"check","case":"@","kernel":"@","dtype":"@","numerics":"@","backend":"@","family":"@","suite":"@","status":"fail","reason":"@","command":"@","error":{"metric":"ulp","max":3,"limit":1,"worst_at":"@","got":"@","want":"@"}}
+{"t":"check","case":"@2","kernel":"@","dtype":"f32","numerics":"@","backend":"@","family":"@","suite":"@","status":"crash","reason":"@","command":"@"}
+{"t":"bench","case":"@","kernel":"@","dtype":"@","numerics":"@","backend":"@","family":"@","footprint":{"name":"@","bytes":100},"threads":1,"rounds":9,"median_ns":5,"min_ns":4,"ci":{"level":0.9,"lo":4,"hi":6},"gbps":2,"roofline":{"kind":"@","variant":"@","gbps":3},"bound":{"resource":"@","kind":"@","variant":"@","gbps":4,"share":0.5}}
+{"t":"bench","case":"@3","kernel":"@","backend":"@","rejected":"wrong: @"}
+{"t":"model","name":"@","title":"@","source":"@","notes":"@","encoding":"@","cases":[{"case":"@","label":"@","kernel":"@","step":"@","calls":2}]}
+{"t":"pair","kernel":"@","dtype":"f32","numerics":"@","case":"@","backend":"@","family":"@","base":{"ns":50.0},"head":{"ns":55.0},"ratio":1.1,"ci":{"level":0.99,"lo":1.09,"hi":1.12},"noise_threshold":0.01,"threshold":0.03,"verdict":"slower","reason":"@","confirmed":true,"processes":3,"rounds":31}
+{"t":"change","kernel":"@","dtype":"f32","numerics":"@","case":"@","backend":"@","suite":"@","what":"error","worse":true,"worst_at":"@","metric":"ulp","base":{"max":1},"head":{"max":2},"problem":"@"}
+{"t":"doctor","findings":[{"what":"@","level":"costs","evidence":"@","fix":"@","command":"@"}],"quality":{"grade":"C","reasons":[]}}
+{"t":"footer","complete":true,"noise":{"load1":3}}
+"""  # noqa: E501
+# What each format must not contain, apart from code. The formats of JSON and HTML are parsed instead.
+FORBIDDEN = {
+    "console": r"^ *::|##\[", "md": r"(?<!\\)(<script>x|\[l\]\(|`)",
+    "summary": r"(?<!\\)(<script>x|\[l\]\(|`)", "comment": r"(?<!\\)(<script>x|\[l\]\(|`)",
+    "annotations": r"^(?!::(error|warning|notice) title=).", "junit": "<script>", "csv": '(^|,)"*[=+@]',
+}  # fmt: skip
+
+
+class PageCheck(HTMLParser):
+    """Parser of HTML that fails for an element, an attribute or a link that a hostile text has made."""
+
+    def handle_starttag(self, tag: str, attrs: List[Tuple[str, Optional[str]]]) -> None:
+        assert not [name for name, value in attrs if name.startswith("on") or (value or "").startswith("javascript:")]
+
+    def handle_data(self, data: str) -> None:
+        assert self.cdata_elem != "script" or data != "x"
+
+
+def check_rerun_options(text: str) -> None:
+    """Requires that the options of a rerun are words of a shell."""
+    lines = re.findall("--case .*", text)
+    assert lines
+    for line in lines:
+        case, backend = shlex.split(line)[1::2]
+        assert shlex.split(line)[::2] == ["--case", "--backend"] and "$(touch ran)" in case and case == backend
+
+
+@pytest.mark.parametrize("form", ["console", "md", "html", "jsonl", *main.FORMATS])
+def test_hostile_text_stays_text(form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "hostile.jsonl"
+    path.write_text(RECORDS.strip().replace("@", json.dumps(HOSTILE)[1:-1]))
+    if form in main.FORMATS:
+        assert main.main(["export", str(path), "--format", form]) == 0
+    else:
+        assert report_main([str(path), "-v"] if form == "console" else [str(path), "--out", form]) == 0
+    text = capsys.readouterr().out
+    assert ("posenc" if form == "badge" else "::no") in text
+    if form == "csv":
+        text = text.replace("\r\n", "\n")  # ends of its lines
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", text)
+    if form in ("summary", "comment"):
+        check_rerun_options(text)
+    if form in ("md", "summary", "comment"):  # without code, whose end an escaped ` is not
+        text = re.sub(r"^```.*?^```", "", text, flags=re.S | re.M)
+        text = re.sub(r"`[^`\n]*`", "", text.replace(r"\`", ""))
+    if form == "html":
+        PageCheck().feed(text)
+    elif form in FORBIDDEN:
+        assert not re.search(FORBIDDEN[form], text, re.M)
+    else:
+        for document in text.splitlines() if form in ("jsonl", "baseline") else [text]:
+            json.loads(document)
 
 
 # ---- the command ----

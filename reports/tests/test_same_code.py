@@ -15,52 +15,12 @@ from posenc.records import load
 if platform.machine() != "x86_64" or not shutil.which("objdump") or not shutil.which("cc"):
     pytest.skip("it takes x86-64, objdump and a compiler", allow_module_level=True)
 
-# A small library. Each macro but PUSHED changes one thing.
+# A small library. CHANGES has one thing at a time in it replaced.
 MAIN = r"""
 #include <stdlib.h>
 #include <string.h>
 
-#ifndef LAST
-#define LAST 16.5f /* the last number of a table that a register leads to */
-#endif
-#ifndef FACTOR
-#define FACTOR 0.2f /* a constant that an instruction reads */
-#endif
-#ifndef COEFFICIENT
-#define COEFFICIENT 0.041666f /* a constant of a polynomial on vectors */
-#endif
-#ifndef STEP
-#define STEP 36 /* a number in an instruction */
-#endif
-#ifndef BIAS
-#define BIAS 3 /* a number in a function that is called */
-#endif
-#ifndef SIGN
-#define SIGN 9 /* a number in a function of which only the address is taken */
-#endif
-#ifndef WORDS
-#define WORDS "too short:"
-#endif
-#ifndef IS_SHORT
-#define IS_SHORT < /* the condition of a jump */
-#endif
-#ifndef CALLS
-#define CALLS calls /* a variable */
-#endif
-#ifndef FIRST
-#define FIRST 1 /* the first value of a variable */
-#endif
-#ifndef CALLED
-#define CALLED turn /* a function of this library */
-#endif
-#ifndef FINDS
-#define FINDS memchr /* a function of another library */
-#endif
-#ifndef MORE
-#define MORE
-#endif
-
-long calls = FIRST, failures = 1;
+long calls = 1, failures = 1;
 const char *message;
 long other(long x);
 #pragma GCC visibility push(hidden)
@@ -68,26 +28,25 @@ long hidden_other(long x);
 #pragma GCC visibility pop
 
 static const float table[16] = { 1.5f, 2.5f,  3.5f,  4.5f,  5.5f,  6.5f,  7.5f,  8.5f,
-                                 9.5f, 10.5f, 11.5f, 12.5f, 13.5f, 14.5f, 15.5f, LAST };
+                                 9.5f, 10.5f, 11.5f, 12.5f, 13.5f, 14.5f, 15.5f, 16.5f };
 
-__attribute__((noinline)) static long turn(long x) { return x * 7 + BIAS; }
-__attribute__((noinline)) static long turn_back(long x) { return x * 5 - BIAS; }
-__attribute__((noinline)) static long flip(long x) { return SIGN - x; }
+__attribute__((noinline)) static long turn(long x) { return x * 7 + 3; }
+__attribute__((noinline)) static long turn_back(long x) { return x * 5 - 3; }
+__attribute__((noinline)) static long flip(long x) { return 9 - x; }
 static long (*const functions[])(long) = { flip, turn_back };
 
 __attribute__((noinline)) static void polynomial(float *x, long n)
 {
     for (long i = 0; i < n / 8 * 8; i++)
-        x[i] = (x[i] * COEFFICIENT + 0.5f) * x[i] + 1.0f;
+        x[i] = (x[i] * 0.041666f + 0.5f) * x[i] + 1.0f;
 }
 
 __attribute__((noinline)) static long each(const float *x, long n, long (*of)(long))
 {
     long sum = 0;
     for (long i = 0; i < n; i++) {
-        const float value = x[i] * table[(i * STEP) & 15] + FACTOR;
+        const float value = x[i] * table[(i * 36) & 15] + 0.2f;
         sum += of((long)value);
-        MORE;
     }
     return sum;
 }
@@ -113,17 +72,17 @@ __attribute__((noinline)) static long choose(long x, long y)
 
 long entry(float *x, long n, const char *name)
 {
-    if (n IS_SHORT 0) {
-        message = WORDS;
+    if (n < 0) {
+        message = "too short:";
         if (n == -7)
             abort();
         return -1;
     }
-    CALLS++;
+    calls++;
     polynomial(x, n);
-    const void *found = FINDS(name, 'x', 4);
+    const void *found = memchr(name, 'x', 4);
     const long sum = each(x, n, found ? turn : functions[n & 1]);
-    return choose(sum & 15, sum) + other(CALLED(sum)) + hidden_other(sum);
+    return choose(sum & 15, sum) + other(turn(sum)) + hidden_other(sum);
 }
 """
 # May be linked before it or behind it; PUSHED has functions and data that push others elsewhere.
@@ -144,15 +103,15 @@ Build = Callable[..., Path]
 
 @pytest.fixture(scope="module")
 def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
-    """Returns a function that makes a library with some options of the compiler."""
+    """Returns a function that makes a library of MAIN, or of another source, with some options of the compiler."""
     folder = tmp_path_factory.mktemp("coded")
-    (folder / "main.c").write_text(MAIN)
     (folder / "other.c").write_text(OTHER)
 
-    def make(*options: str, order: Sequence[str] = ("main.c", "other.c")) -> Path:
+    def make(*options: str, order: Sequence[str] = ("main.c", "other.c"), source: str = MAIN) -> Path:
+        (folder / "main.c").write_text(source)
         path = folder / f"{len(list(folder.iterdir()))}.so"
-        command = ["cc", "-O2", "-ftree-vectorize", "-fPIC", "-shared", "-w", *options, *order, "-o", str(path)]
-        subprocess.run(command, cwd=folder, check=True)
+        command = ["cc", "-O2", "-ftree-vectorize", "-fPIC", "-shared", "-w", "-D_GNU_SOURCE"]
+        subprocess.run([*command, *options, *order, "-o", str(path)], cwd=folder, check=True)
         return path
 
     return make
@@ -185,27 +144,28 @@ def test_the_same_elsewhere(build: Build, base: str, options: List[str], order: 
     assert digest(build(*options, order=order)) == base
 
 
+SUM = "sum += of((long)value);"
 CHANGES = {
-    "an instruction more": 'MORE=__asm__ volatile("addq $1, %0" : "+r"(sum))',
-    "an instruction more that does nothing": 'MORE=__asm__ volatile("nop")',
-    "an immediate": "STEP=37",
-    "a constant": "FACTOR=0.3f",
-    "a constant of a polynomial": "COEFFICIENT=0.041667f",
-    "the last number of a table": "LAST=17.5f",
-    "a number in a callee": "BIAS=5",
-    "a number in a function behind a pointer": "SIGN=11",
-    "the callee": "CALLED=turn_back",
-    "the callee in another library": "FINDS=memrchr",
-    "the variable": "CALLS=failures",
-    "the first value of a variable": "FIRST=2",
-    "the words of a message": 'WORDS="too short."',
-    "the condition of a jump": "IS_SHORT=<=",
+    "an instruction more": (SUM, SUM + '__asm__ volatile("addq $1, %0" : "+r"(sum));'),
+    "an instruction more that does nothing": (SUM, SUM + '__asm__ volatile("nop");'),
+    "an immediate": ("i * 36", "i * 37"),
+    "a constant": ("0.2f", "0.3f"),
+    "a constant of a polynomial": ("0.041666f", "0.041667f"),
+    "the last number of a table": ("16.5f }", "17.5f }"),
+    "a number in a callee": ("x * 7 + 3", "x * 7 + 5"),
+    "a number in a function behind a pointer": ("9 - x", "11 - x"),
+    "the callee": ("other(turn(sum))", "other(turn_back(sum))"),
+    "the callee in another library": ("memchr", "memrchr"),
+    "the variable": ("calls++", "failures++"),
+    "the first value of a variable": ("calls = 1", "calls = 2"),
+    "the words of a message": ("too short:", "too short."),
+    "the condition of a jump": ("n < 0", "n <= 0"),
 }
 
 
-@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_one_thing_changes(build: Build, base: str, change: str) -> None:
-    assert digest(build("-D_GNU_SOURCE", f"-D{change}")) != base
+@pytest.mark.parametrize("old, new", CHANGES.values(), ids=CHANGES)
+def test_one_thing_changes(build: Build, base: str, old: str, new: str) -> None:
+    assert MAIN.count(old) == 1 and digest(build(source=MAIN.replace(old, new))) != base
 
 
 def test_each_entry_counts(build: Build) -> None:

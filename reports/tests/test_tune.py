@@ -7,8 +7,7 @@ from typing import Any, Dict, List, Optional, Tuple
 import pytest
 from programs import Completed, make_program, read_json_lines, run, start, write_records
 
-from posenc.tune.main import line_of, tuning_file
-from posenc.tune.rule import PLAIN, Candidate, Choice, choices_of
+from posenc.tune.main import PLAIN, Candidate, Choice, choices_of, line_of, tuning_file
 
 Record = Dict[str, Any]
 

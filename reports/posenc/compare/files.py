@@ -10,9 +10,8 @@ from typing import Dict, List, Optional, Tuple
 
 from ..command import CommandError
 from ..ranking import Ranked, Timing
-from ..records import load
-from ..results.comparison import FAILS
-from ..runs import Machine, Record, machines, member, number
+from ..records import SCHEMA, Machine, Record, load, machines, member, number
+from ..results.outcome import NOT_PASSED
 from ..verdict import machine_moved
 
 # How bad a status is. A status that is not listed, such as skipped, has a severity of 1.
@@ -122,12 +121,12 @@ def _compare_checks(out: _Differences, base: List[Record], head: List[Record], v
 
 
 def _compare_status(out: _Differences, row: Record, base: str, head: str) -> None:
-    if base == head or (base == "absent" and head not in FAILS):
+    if base == head or (base == "absent" and head not in NOT_PASSED):
         return  # an additional check is no change
     before, after = SEVERITY.get(base, 1), SEVERITY.get(head, 1)
     worse = True if after > before else False if after < before and head != "absent" else None
     more = {}
-    if head in FAILS:
+    if head in NOT_PASSED:
         more = {"reason": row["reason"]} if row.get("reason") else {}
         more["worst_at"] = member(row, "error.worst_at") or row.get("reason", "")
     out.change(row, "status", worse, {"status": base}, {"status": head}, **more)
@@ -224,5 +223,5 @@ def compare_files(base_path: str, head_path: str) -> List[Record]:
     if not timed and not out.compare["results"] and not out.obstacles:
         out.obstacle("results", "none that head has", "none that base has")
     compare = {"base": {"path": base_path}, "head": {"path": head_path}, **out.compare}
-    header = {"t": "header", "schema": "posenc.results/2", "run_id": uuid.uuid4().hex, "mode": "files"}
+    header = {"t": "header", "schema": SCHEMA, "run_id": uuid.uuid4().hex, "mode": "files"}
     return [{**header, "compare": compare}, *out.records]

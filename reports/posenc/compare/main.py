@@ -7,17 +7,14 @@ from datetime import datetime, timezone
 from typing import Counter, List, TextIO
 
 from ..command import CommandError, Parser, positive, within, words_of
-from ..engine import Engine
-from ..records import dump, parse
-from ..results.comparison import outcome_of
-from ..runs import Record
+from ..engine import Engine, Program
+from ..records import Record, dump, parse
+from ..results.main import outputs_of, write_outputs
+from ..results.outcome import exit_code_of
 from ..verdict import LEAST_PROCESSES, DEFAULT_THRESHOLD
-from .builds import Comparison
+from .builds import Comparison, Settings
 from .files import compare_files
-from .outputs import outputs_of, write_outputs
-from .process import Program
 from .revisions import take_revision
-from .schedule import Settings
 from .text import Printer, print_evidence
 
 TIME_LIMIT_S, KERNEL_TIME_LIMIT_S = 200.0, 12.0  # of a comparison; of each kernel if --kernel names some
@@ -69,7 +66,7 @@ def _parser() -> Parser:
     add("--identical", action="store_true", help="time also what has the same machine code")
     add("--explain", metavar="GLOB", help="print the evidence of the verdicts on these cases")
     add("-v", "--verbose", "--all", action="store_true", dest="verbose", help="print all rows")
-    parser.add_outputs("overwrite any file")
+    parser.add_outputs()
     add("--json", action="store_true", help="print records instead of text")
     return parser
 
@@ -170,7 +167,7 @@ def main(arguments: List[str]) -> int:
     records[0].update(command="compare", argv=["posenc", "compare", *arguments], options=_options(args))
     counts = Counter(record["t"] for record in records)
     records.append({"t": "footer", "complete": not signalled, "counts": counts, "finished": finished, **footer_members})
-    outcome = outcome_of(records, args.gate, args.strict)
+    outcome = exit_code_of(records, args.gate, args.strict)
 
     def print_text(shown: List[Record], out: TextIO) -> None:
         printer = Printer(shown, out, args.verbose)

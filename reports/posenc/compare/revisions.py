@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import IO, Dict, List, NamedTuple, Optional, Tuple
 
 from ..command import CommandError, suggest
+from ..engine import Interrupted, interruptible
 from ..units import many
-from .process import Interrupted, interruptible
 
 LOG_LINES, MOST_REFS = 20, 10
 WORK_TREE = "work tree"
@@ -48,7 +48,6 @@ class Revision(NamedTuple):
     name: str  # as it was given, or "work tree"
     commit: str
     dirty: bool  # the work tree has changes that are in no commit
-    cached: bool  # it was built before
     path: Path  # of the shared object
 
 
@@ -204,13 +203,12 @@ def take_revision(name: Optional[str], command: Optional[str], library: Optional
             )
         command, library = OWN_BUILD, LIBRARY
     path = builds / _cache_name(commit, command, library) / Path(library).name
-    cached = os.access(path, os.R_OK)
     try:
         with interruptible():
-            if not cached:
+            if not os.access(path, os.R_OK):
                 _build(top, shown, commit, command, library, path)
     except Interrupted as signalled:
         raise CommandError("interrupted while a revision was built.", 128 + signalled.args[0]) from None
     except OSError as error:
         raise CommandError(f"the build cannot be kept: {error.strerror} (got '{builds}').") from None
-    return Revision(shown, commit, dirty, cached, path)
+    return Revision(shown, commit, dirty, path)

@@ -12,10 +12,10 @@ from typing import Dict, Iterator, List, Optional, Sequence, TextIO, Tuple
 
 from .. import units
 from ..quality import disturbances
-from ..results.comparison import (
+from ..results.outcome import (
     WORDS, build_name, change_words, changes, direction, interval, is_broken, pair_word, pairs, ratio, verdict,
 )  # fmt: skip
-from ..runs import Machine, Record, grouped, member, number
+from ..records import Machine, Record, grouped, member, number
 from ..terminal import Table, console, table
 from ..verdict import Pair, judge, machine_moved
 

@@ -8,7 +8,7 @@ import re
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from ..quality import NOT_EXPOSED, exposed, is_unoptimised, other_programs
-from ..runs import Record, member, number
+from ..records import Record, member, number
 
 # Levels: it disturbs now; it may disturb; it does not disturb; the system does not expose it.
 COSTS, NOTE, FINE, HIDDEN = LEVELS = ("costs", "note", "fine", "hidden")

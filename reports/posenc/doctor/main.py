@@ -4,11 +4,10 @@ import textwrap
 from typing import Dict, List, Optional, Tuple
 
 from .. import units
-from ..command import CommandError, Parser, check_output, file_path, write_output
+from ..command import CommandError, Parser, check_output, write_output
 from ..engine import Engine
 from ..quality import DETECTABLE, quality_of
-from ..records import MARKER, dump, load
-from ..runs import Record, member, number
+from ..records import MARKER, Record, dump, load, member, number
 from ..terminal import Console, console, table
 from .findings import COSTS, FINE, HIDDEN, LEVELS, NOTE, Run, findings_of
 
@@ -35,8 +34,7 @@ def _parser() -> Parser:
     add("files", metavar="FILE", nargs="*", help="records to diagnose (default: measure this machine)")
     add("--quick", action="store_true", help="measure for 3 seconds (default: 13)")
     add("--json", action="store_true", help="print the doctor record")
-    add("-o", "--output", metavar="PATH", type=file_path, help="write records to PATH, a .jsonl file")
-    add("--force", action="store_true", help="overwrite any file at PATH")
+    parser.add_output("write records to PATH, a .jsonl file")
     add("-v", "--verbose", action="store_true", help="print also what was seen of fine conditions")
     return parser
 
@@ -64,7 +62,7 @@ def runs_of(records: List[Record]) -> List[Run]:
 
 def _measure(quick: bool, arguments: List[str]) -> Tuple[List[Record], int]:
     """Probes this machine. Returns its records with the diagnosis, and the exit code."""
-    records, status = Engine().records("bench", "--probe", *(["--quick"] if quick else []))
+    records, status = Engine().measurements("bench", "--probe", *(["--quick"] if quick else []))
     for at, record in enumerate(records):
         if record["t"] == "header":
             record["argv"] = ["posenc", "doctor", *arguments]

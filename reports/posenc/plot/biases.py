@@ -11,10 +11,10 @@ from matplotlib.patches import Rectangle
 import numpy as np
 
 from ..command import CommandError
-from .kinds import SEED, integer, kind, option
-from .numbers import Array, angles, problem, table
+from .picture import (
+    SEED, SERIES, Array, Picture, angles, draw_lines, draw_map, in_order, integer, kind, option, problem, table,
+)  # fmt: skip
 from .rotations import rotate
-from .style import SERIES, Picture, draw_lines, draw_map, in_order
 
 BIAS = "bias, added before the softmax"
 DISTANCE = "distance, in tokens"

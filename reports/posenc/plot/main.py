@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Dict, List, Tuple
 
 from ..command import CommandError, Parser, suggest, write_file
-from .kinds import KINDS, Kind
-from .style import Picture, save
+from .picture import KINDS, Kind, Picture, save
 from . import tables, rotations, biases, measured  # noqa: F401  # they register their kinds, in this order
 
 MARKERS: Dict[str, bytes] = {".png": b"\x89PNG", ".svg": b"<svg", ".pdf": b"%PDF"}

@@ -5,15 +5,11 @@ from typing import List, Tuple
 
 import numpy as np
 
-from ..colors import color_of
 from ..command import CommandError
 from ..engine import Engine
-from ..records import load
-from ..runs import Record, grouped, member
-from ..units import size, times
-from .kinds import kind
-from .numbers import describe, problem_of
-from .style import DASHES, SERIES, Picture, legend_below, plain_ticks
+from ..records import Record, grouped, load, member
+from ..units import color_of, size, times
+from .picture import DASHES, SERIES, Picture, describe, kind, legend_below, plain_ticks, problem_of
 
 HALF_ULP = 2.0**-25  # of a value in [1/2, 1)
 DECADES = (10, 17, 20, 24, 31)  # powers of two

@@ -8,9 +8,10 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 import numpy as np
 
-from .kinds import SEED, choice, integer, kind, option
-from .numbers import Array, angles, describe, pairs_of, problem_of, table
-from .style import SERIES, Picture, draw_lines, draw_map, in_order, ink_on, legend_below, plain_ticks
+from .picture import (
+    SEED, SERIES, Array, Picture, angles, choice, describe, draw_lines, draw_map, in_order, ink_on, integer, kind,
+    legend_below, option, pairs_of, plain_ticks, problem_of, table,
+)  # fmt: skip
 
 FAR = 1 << 20  # a query far out, beside one at the end of the picture
 OFFSET = "offset m − n, in positions"

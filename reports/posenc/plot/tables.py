@@ -6,9 +6,9 @@ from typing import List
 
 import numpy as np
 
-from .kinds import SEED, choice, integer, kind
-from .numbers import Array, describe, problem_of, table
-from .style import SERIES, Picture, draw_lines, draw_map
+from .picture import (
+    SEED, SERIES, Array, Picture, choice, describe, draw_lines, draw_map, integer, kind, problem_of, table,
+)  # fmt: skip
 
 
 def _cosines(rows: Array) -> Array:

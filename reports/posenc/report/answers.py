@@ -11,7 +11,7 @@ from typing import Dict, List, Optional, Sequence, Set, Tuple
 
 from .. import units
 from ..ranking import WIDEST, Ranked, Standing, Timing
-from ..runs import Record, grouped
+from ..records import Record, grouped
 
 
 @dataclass

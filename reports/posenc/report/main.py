@@ -2,25 +2,27 @@
 
 import argparse
 import sys
+from collections import Counter
+from contextlib import suppress
 from pathlib import Path
-from typing import List, Sequence, TextIO
+from typing import List, Optional, Sequence
 
-from .. import units
-from ..command import CommandError, Parser, file_path, positive, write_file
-from ..compare.outputs import Output, outputs_of, render, write_outputs
-from ..engine import Engine
-from ..records import load
-from ..results.outcome import check_words
-from ..runs import Record, machines
-from ..terminal import Console, console, table
-from .folder import FILES, ReportFolder
-from .measure import SELECTING, SHAPES, Measurement
-from .view import Host, View
+from ..command import CommandError, Parser, check_output, file_path, positive, words_of, write_file
+from ..engine import SIGNALS, Engine
+from ..records import Record, load, machines
+from ..results.main import MARKERS, Output, outputs_of, render, write_outputs
+from .page import print_summary
 
-FOLDER = "posenc-report"
-CONSOLE = Output("console", None)
-SHOWN, FAILURES = 12, 4  # rows on a terminal
-CERTAINTY = {"clear": "clear", "tied": "tie", "noisy": "too noisy to tell"}
+FOLDER, CONSOLE = "posenc-report", Output("console", None)
+FILES = {"html": "report.html", "md": "report.md", "jsonl": "results.jsonl"}  # of the folder
+INTERRUPTED = "interrupted.jsonl"  # records of a run that must not replace the report before
+SELECTING, SHAPES = ("kernel", "backend", "dtype", "case", "plugin", "vectors", "limit"), ("model", "config")
+# A model of each encoding: added sinusoids, learned rows, a rotation with scaled frequencies, ALiBi, T5.
+MODELS = ("transformer-base", "gpt2", "llama-3.1-8b", "bloom-176b", "t5-base")
+# Kernels that are timed at these places of memory as well, if no model is named.
+MAIN_KERNELS, PLACES = ("sinusoidal", "rope_table", "rope_half"), ("*/l2", "*/dram")
+SECONDS, OF_MODELS = 110.0, 0.75  # of timing, and the share of models
+WRONG, BAD_INPUT, NOTHING = 1, 2, 77
 
 EPILOG = """Examples
   posenc report                               check and time this machine
@@ -34,7 +36,7 @@ def _parser() -> Parser:
     about = "Shows which backend is fastest here, how sure that is, and if it is right."
     parser = Parser("posenc report", about, EPILOG)
     parser.add_argument("files", metavar="FILE", nargs="*", help="records to render; none: check and time this machine")
-    parser.add_outputs("overwrite any file or folder")
+    parser.add_outputs()
     parser.add_argument("--dir", metavar="FOLDER", type=file_path, help=f"folder of the report (default: {FOLDER})")
     parser.add_argument("-v", "--verbose", action="store_true", help="print the tables as well")
     parser.add_selection("every case, dense scans, more rounds", *SELECTING, *SHAPES)
@@ -43,83 +45,86 @@ def _parser() -> Parser:
     return parser
 
 
-# ---- the terminal ----
+# ---- measurement ----
 
 
-def _answer_rows(host: Host) -> List[List[str]]:
-    rows = []
-    for answer in host.answers:
-        best, step, tied = answer.best, answer.step, answer.tied
-        named = [str(step.model.get("title") or step.model["name"]), step.name]
-        if not best:
-            why = f"wrong: {', '.join(answer.wrong)}" if answer.wrong else "not timed"
-            rows.append([*named, "–", why, *[""] * 4])
-            continue
-        sure = CERTAINTY[answer.certainty]
-        if answer.certainty == "tied":
-            sure += f" with {tied[0].backend}" + (f" + {len(tied) - 1}" if len(tied) > 1 else "")
-        rows.append([
-            *named, best.backend + (" (default)" if best.backend == answer.default else ""), sure, units.time(best.ns),
-            units.times(answer.speedup("libm")), units.times(answer.speedup("autovec")), units.percent(best.share),
-        ])  # fmt: skip
-    return rows
+class Measurement:
+    """Commands that check and time this machine, and their results."""
+
+    def __init__(self, engine: Engine, args: argparse.Namespace) -> None:
+        self.engine, self.args = engine, args
+        self.select, self.models = (
+            [word for name in names for word in words_of(name, getattr(args, name))] for names in (SELECTING, SHAPES)
+        )
+        self.runs: List[List[Record]] = []
+        self.statuses: List[int] = []
+        self.interrupted = False
+
+    def all(self) -> None:
+        """Checks every backend, then times the models and some places of memory."""
+        args = self.args
+        print("Checking every backend …", file=sys.stderr)
+        self._run("verify", *self.models, *(["--jobs", args.jobs] if args.jobs else []))
+        seconds = args.time_limit or (None if args.full else SECONDS)
+        share = 1.0 if self.models else OF_MODELS
+        if not self.interrupted:
+            print("Timing …", file=sys.stderr)
+            self._run("bench", *(self.models or words_of("model", MODELS)), *_limit(seconds, share))
+        if not self.interrupted and not self.models and not args.case:
+            kernels = [] if args.kernel else words_of("kernel", MAIN_KERNELS)
+            self._run("bench", *kernels, *words_of("case", PLACES), *_limit(seconds, 1 - OF_MODELS))
+
+    def _run(self, command: str, *options: str) -> None:
+        """Runs a command of the program."""
+        full = ["--full"] if self.args.full else []
+        records, status = self.engine.records(command, *self.select, *options, "--out", "jsonl", *full)
+        self.interrupted = status - 128 in SIGNALS
+        if status == BAD_INPUT:
+            raise CommandError(f"posenc {command} could not run; its message is above.")
+        self.runs += [records] if records else []
+        self.statuses.append(status)
+
+    @property
+    def status(self) -> int:
+        """The exit code: 128 and the signal, the worst of the commands, 77 if none had anything to run."""
+        worst = [status for status in self.statuses if status not in (0, WRONG, NOTHING)]
+        worst += [WRONG] if WRONG in self.statuses else []
+        return (worst or [NOTHING if set(self.statuses) == {NOTHING} else 0])[0]
+
+    def records(self, argv: Sequence[str]) -> List[Record]:
+        """Returns all runs as one, with the errors by position of the backends that make tables."""
+        timed = {record["backend"] for run in self.runs for record in run
+                 if record["t"] == "bench" and record["kernel"] == "rope_table"}  # fmt: skip
+        wanted = words_of("backend", sorted(timed))
+        curves = self.engine.error_curves(*wanted) if timed and not self.interrupted else []
+        return one_run(self.runs, argv, curves)
 
 
-def _print_host(host: Host, out: Console, verbose: bool) -> None:
-    checked, grade = host.checked, host.quality.grade
-    out.print(f"{host.cpu} ({host.name})" + (f", measurement quality {grade}" if grade else ""), style="bold")
-    if checked.counts:
-        number, word = (checked.failed, "failed") if checked.failed else (checked.passed, "passed")
-        out.print(f"{units.count(number)} of {units.many(checked.ran, 'check')} {word}{checked.and_inconclusive}")
-    for note in host.notes:
-        out.print(note, style="yellow")
-    for checks in host.failures[:FAILURES]:
-        backends = ", ".join(check["backend"] for check in checks)
-        what = f"{checks[0]['status'].upper()} {checks[0]['case']} on {backends}: {check_words(checks[0])}"
-        out.print(what, style="red")
-    if len(host.failures) > FAILURES:
-        out.print(f"… and {len(host.failures) - FAILURES} other failures")
-    rows = _answer_rows(host)
-    if rows:
-        head = ("Model", "Step", "Fastest", "How sure", ">Time", ">vs C", ">vs compiler", ">% of roofline")
-        out.print(table(head, rows if verbose else rows[:SHOWN]))
-    if len(rows) > SHOWN and not verbose:
-        out.print(f"… and {len(rows) - SHOWN} more: -v prints them")
+def _limit(seconds: Optional[float], share: float) -> List[str]:
+    return [] if seconds is None else ["--time-limit", f"{seconds * share:g}"]
 
 
-def _print_tables(host: Host, out: Console) -> None:
-    timed = [(row, ranking.place(row)) for ranking in host.ranked.cases.values() for row in ranking.rows]
-    if timed:
-        head = ("Case", "Backend", ">Time", ">±", ">% of roofline", ">vs C", ">vs compiler", "Place")
-        out.print()
-        out.print(table(head, [
-            [row.case, row.backend, row.rejected or units.time(row.median),
-             "" if row.rejected else units.percent(row.width), units.percent(row.share), units.times(row.speedup_libm),
-             units.times(row.speedup_autovec), place]
-            for row, place in timed
-        ]))  # fmt: skip
-    if host.checked.counts:
-        rows = []
-        for kernel in host.kernels:
-            cells = [host.cell(kernel, backend) for backend in host.backends]
-            rows.append([kernel] + [f"{c.failed}/{c.ran} failed" if c.failed else str(c.ran or "-") for c in cells])
-        out.print()
-        out.print(table(["Kernel", *host.backends], rows))
-
-
-def print_summary(records: List[Record], file: TextIO, verbose: bool) -> None:
-    """Prints the answer: at most 30 lines for a machine; `verbose`: and the tables."""
-    hosts, out = View(records).hosts, console(file=file)
-    for host in hosts:
-        _print_host(host, out, verbose)
-        if verbose:
-            _print_tables(host, out)
-    answers = [answer for host in hosts for answer in host.answers]
-    forced = dict.fromkeys(answer.forced for answer in answers if answer.forced)
-    if forced:
-        out.print("To use it: " + " or ".join(f"POSENC_BACKEND={backend}" for backend in forced))
-    elif any(answer.best for answer in answers):
-        out.print("Nothing to type: the default backends stay. POSENC_BACKEND=NAME forces another.")
+def one_run(runs: Sequence[Sequence[Record]], argv: Sequence[str], extra: Sequence[Record]) -> List[Record]:
+    """Returns several runs on this machine as one: a header, an env, all results, a footer."""
+    records = [record for run in runs for record in run]
+    headers, envs, footers = ([r for r in records if r["t"] == kind] for kind in ("header", "env", "footer"))
+    if not headers or not envs:
+        return []
+    header: Record = {**headers[0], "command": "report", "argv": list(argv)}
+    results, seen = [], set()
+    for record in records:
+        key = (record["t"], record.get("id") or record.get("name"))
+        if record["t"] not in ("header", "env", "footer") and not (key[1] and key in seen):
+            seen.add(key)
+            results.append(record)
+    counts = Counter(record["status"] if record["t"] == "check" else record["t"] for record in results)
+    last = footers[-1] if footers else {}
+    footer: Record = {
+        "t": "footer", "complete": len(footers) == len(runs) and all(each["complete"] for each in footers),
+        "counts": counts, "wall_s": sum(each.get("wall_s", 0) for each in footers),
+        **{name: last[name] for name in ("finished", "noise") if name in last},
+    }  # fmt: skip
+    return [header, envs[-1], *results, *extra, footer]
 
 
 # ---- files ----
@@ -142,37 +147,36 @@ def _write(args: argparse.Namespace, outputs: Sequence[Output], records: List[Re
     write_outputs(outputs, records, lambda shown, out: print_summary(shown, out, args.verbose), args.force)
 
 
-def _measure(args: argparse.Namespace, argv: List[str], outputs: Sequence[Output]) -> int:
+def _measure(args: argparse.Namespace, argv: List[str], outputs: List[Output]) -> int:
     """Checks and times this machine, and writes its report."""
-    engine, folder = Engine(), ReportFolder(args.dir or Path(FOLDER), args.force)
+    engine, folder = Engine(), args.dir or Path(FOLDER)
+    report = [(kind, folder / name) for kind, name in FILES.items()]
     try:
-        inside = [output.path for output in outputs if output.path and folder.has(output.path)]
-        if inside:
-            raise CommandError(f"-o lies in the folder of the report, which is replaced (got '{inside[0]}').")
-        measurement = Measurement(engine, folder.partial, args)
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise CommandError(f"the folder cannot be made: {error.strerror} (got '{folder}').") from None
+    try:
+        for kind, path in report:
+            check_output(path, MARKERS[kind], force=args.force)
+        stays = (folder / FILES["jsonl"]).exists()
+        measurement = Measurement(engine, args)
         measurement.all()
         records = measurement.records(["posenc", "report", *argv])
         if not records:
             return measurement.status
-        for kind, name in FILES.items():
-            write_file(folder.partial / name, render(kind, records).encode(), None, force=True)
-        if measurement.interrupted and folder.has_files():
-            folder.kept = True
-            _write(args, outputs, records)
-            print(f"posenc report: interrupted. The report in {folder.folder} stays as it is; "
-                  f"{folder.partial} holds the results until then.", file=sys.stderr)  # fmt: skip
-            return measurement.status
-        previous = folder.publish()
+        stays = stays and measurement.interrupted
+        for kind, path in [("jsonl", folder / INTERRUPTED)] if stays else report:
+            write_file(path, render(kind, records).encode(), MARKERS[kind], force=args.force)
         _write(args, outputs, records)
-        if CONSOLE in outputs:
-            before = f" (the report before: {previous})" if previous else ""
-            print(f"Page: {folder.folder / FILES['html']}{before}")
+        if stays:
+            print(f"posenc report: interrupted. The report in {folder} stays as it is; "
+                  f"{folder / INTERRUPTED} holds the results until then.", file=sys.stderr)  # fmt: skip
+        elif CONSOLE in outputs:
+            print(f"Page: {folder / FILES['html']}")
         return measurement.status
-    except OSError as error:
-        raise CommandError(f"the report cannot be written: {error.strerror} (got '{folder.folder}').") from None
     finally:
-        if not folder.kept:
-            folder.discard()
+        with suppress(OSError):  # a folder with files is kept
+            folder.rmdir()
 
 
 def main(arguments: List[str]) -> int:

@@ -1,4 +1,4 @@
-"""Writes a report as one HTML file that loads nothing, and as Markdown."""
+"""Writes a report: one HTML file that loads nothing, Markdown, and the answer on a terminal."""
 
 import base64
 import gzip
@@ -8,19 +8,21 @@ import re
 import shlex
 import sys
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Optional, TextIO, Tuple
 
 import jinja2
 from markupsafe import Markup  # a part of Jinja2
 
-from .. import units
-from ..results import comparison, outcome
-from ..runs import Record, member, number
-from .errors import text_of, worst_in
+from .. import quality, units
+from ..records import Machine, Record, member, number
+from ..results import outcome
+from ..terminal import Console, console, table
 from .glossary import TERMS
-from .view import RAN, Host, View
+from .view import RAN, Host, View, text_of, worst_in
 
 HERE = Path(__file__).parent
+SHOWN, FAILURES = 12, 4  # rows on a terminal
+CERTAINTY = {"clear": "clear", "tied": "tie", "noisy": "too noisy to tell"}
 # D3, to be inlined: in a bundle, from PyPI (XStatic-D3), from Debian (libjs-d3).
 D3 = (HERE / "d3.min.js", *(Path(folder, "xstatic/pkg/d3/data/d3.js") for folder in sys.path),
       Path("/usr/share/javascript/d3/d3.min.js"))  # fmt: skip
@@ -58,7 +60,7 @@ def _timings(host: Host) -> Iterable[Record]:
 def _pair(pair: Record) -> Record:
     ratio = number(pair, "ratio")
     return {
-        "name": f"{pair['case']} {pair['backend']}", "verdict": comparison.verdict(pair), "reason": pair["reason"],
+        "name": f"{pair['case']} {pair['backend']}", "verdict": outcome.verdict(pair), "reason": pair["reason"],
         "ratio": ratio, "lo": number(pair, "ci.lo") or ratio, "hi": number(pair, "ci.hi") or ratio,
         "control": number(pair, "control_ratio"), "noise": number(pair, "noise_threshold"),
     }  # fmt: skip
@@ -124,9 +126,9 @@ def _has(*kinds: str) -> Callable[[View], bool]:
     return lambda view: any(host.machine.of(kind) for host in view.hosts for kind in kinds)
 
 
-# The sections of the page in their order: name, title, and whether a view has it. To add one, write
-# templates/sections/NAME.j2, which sees what environment() and to_html() name, and a line here, and test it in
-# test_page.py.
+# The sections of the page in their order: name, title, and whether a view has it. To add one, write the macro
+# section_NAME in templates/sections.j2, which sees what environment() and to_html() name, and a line here, and test it
+# in test_page.py.
 SECTIONS: Tuple[Tuple[str, str, Callable[[View], bool]], ...] = (
     ("comparison", "Comparison", _has("pair", "change")),
     ("fleet", "Fleet", lambda view: len(view.hosts) > 1),
@@ -139,15 +141,15 @@ SECTIONS: Tuple[Tuple[str, str, Callable[[View], bool]], ...] = (
 )
 
 
-def facts(host: Host) -> Dict[str, str]:
+def facts(machine: Machine) -> Dict[str, str]:
     """Returns facts about a machine and its measurement quality, by title. Unknown facts are empty."""
-    env, header = host.env, host.machine.header
+    env, header = machine.env, machine.header
     cpus, build, tool = env.get("cpus", {}), env.get("build", {}), header.get("tool", {})
     caches = (f"L{one['level']} {one['type'].lower()} {units.size(one['bytes'])}" for one in env.get("caches", []))
     changed = ", with changes that are not committed" if tool.get("dirty") else ""
-    vectors, (grade, reasons) = member(header, "vectors.sha256"), host.quality
+    vectors, (grade, reasons) = member(header, "vectors.sha256"), quality.of_machine(machine)
     return {
-        "CPU": f"{host.cpu} ({member(env, 'cpu.key')})",
+        "CPU": f"{member(env, 'cpu.name') or env.get('env_id')} ({member(env, 'cpu.key')})",
         "Features": ", ".join(member(env, "cpu.features") or []),
         "CPUs": f"{cpus.get('online')} online, {cpus.get('allowed')} for this process" if cpus else "",
         "Caches": ", ".join(caches),
@@ -209,7 +211,7 @@ def environment(markdown: bool = False) -> jinja2.Environment:
         count=lambda value: units.count(value).replace(" ", "\u202f"), errors=text_of, worst=worst_in, suite=suite,
         shell=lambda words: shlex.join(map(str, words)), code=_code, block=_block,
     )  # fmt: skip
-    env.globals.update(comparison=comparison, check_words=outcome.check_words, facts=facts, glossary=TERMS)
+    env.globals.update(outcome=outcome, facts=facts, glossary=TERMS)
     return env
 
 
@@ -231,3 +233,82 @@ def to_html(view: View) -> str:
 def to_markdown(view: View) -> str:
     """Returns the report as Markdown."""
     return environment(markdown=True).get_template("report.md.j2").render(view=view)
+
+
+# ---- the terminal ----
+
+
+def _answer_rows(host: Host) -> List[List[str]]:
+    rows = []
+    for answer in host.answers:
+        best, step, tied = answer.best, answer.step, answer.tied
+        named = [str(step.model.get("title") or step.model["name"]), step.name]
+        if not best:
+            why = f"wrong: {', '.join(answer.wrong)}" if answer.wrong else "not timed"
+            rows.append([*named, "–", why, *[""] * 4])
+            continue
+        sure = CERTAINTY[answer.certainty]
+        if answer.certainty == "tied":
+            sure += f" with {tied[0].backend}" + (f" + {len(tied) - 1}" if len(tied) > 1 else "")
+        rows.append([
+            *named, best.backend + (" (default)" if best.backend == answer.default else ""), sure, units.time(best.ns),
+            units.times(answer.speedup("libm")), units.times(answer.speedup("autovec")), units.percent(best.share),
+        ])  # fmt: skip
+    return rows
+
+
+def _print_host(host: Host, out: Console, verbose: bool) -> None:
+    checked, grade = host.checked, host.quality.grade
+    out.print(f"{host.cpu} ({host.name})" + (f", measurement quality {grade}" if grade else ""), style="bold")
+    if checked.counts:
+        number, word = (checked.failed, "failed") if checked.failed else (checked.passed, "passed")
+        out.print(f"{units.count(number)} of {units.many(checked.ran, 'check')} {word}{checked.and_inconclusive}")
+    for note in host.notes:
+        out.print(note, style="yellow")
+    for checks in host.failures[:FAILURES]:
+        backends = ", ".join(check["backend"] for check in checks)
+        what = f"{checks[0]['status'].upper()} {checks[0]['case']} on {backends}: {outcome.check_words(checks[0])}"
+        out.print(what, style="red")
+    if len(host.failures) > FAILURES:
+        out.print(f"… and {len(host.failures) - FAILURES} other failures")
+    rows = _answer_rows(host)
+    if rows:
+        head = ("Model", "Step", "Fastest", "How sure", ">Time", ">vs C", ">vs compiler", ">% of roofline")
+        out.print(table(head, rows if verbose else rows[:SHOWN]))
+    if len(rows) > SHOWN and not verbose:
+        out.print(f"… and {len(rows) - SHOWN} more: -v prints them")
+
+
+def _print_tables(host: Host, out: Console) -> None:
+    timed = [(row, ranking.place(row)) for ranking in host.ranked.cases.values() for row in ranking.rows]
+    if timed:
+        head = ("Case", "Backend", ">Time", ">±", ">% of roofline", ">vs C", ">vs compiler", "Place")
+        out.print()
+        out.print(table(head, [
+            [row.case, row.backend, row.rejected or units.time(row.median),
+             "" if row.rejected else units.percent(row.width), units.percent(row.share), units.times(row.speedup_libm),
+             units.times(row.speedup_autovec), place]
+            for row, place in timed
+        ]))  # fmt: skip
+    if host.checked.counts:
+        rows = []
+        for kernel in host.kernels:
+            cells = [host.cell(kernel, backend) for backend in host.backends]
+            rows.append([kernel] + [f"{c.failed}/{c.ran} failed" if c.failed else str(c.ran or "-") for c in cells])
+        out.print()
+        out.print(table(["Kernel", *host.backends], rows))
+
+
+def print_summary(records: List[Record], file: TextIO, verbose: bool) -> None:
+    """Prints the answer: at most 30 lines for a machine; `verbose`: and the tables."""
+    hosts, out = View(records).hosts, console(file=file)
+    for host in hosts:
+        _print_host(host, out, verbose)
+        if verbose:
+            _print_tables(host, out)
+    answers = [answer for host in hosts for answer in host.answers]
+    forced = dict.fromkeys(answer.forced for answer in answers if answer.forced)
+    if forced:
+        out.print("To use it: " + " or ".join(f"POSENC_BACKEND={backend}" for backend in forced))
+    elif any(answer.best for answer in answers):
+        out.print("Nothing to type: the default backends stay. POSENC_BACKEND=NAME forces another.")

@@ -19,6 +19,7 @@ WINDOW = 50  # values that are looked at together
 P = 0.001
 _CANDIDATE_P = 0.02  # p of candidates, which are tested again
 _SHUFFLES = 9999
+_SEED = 1
 _MOST_EXTREME = 9  # shuffles that may reach the energy of a split: (1 + 9) / (1 + 9999) is P
 _LANE = 24  # bits of a sum of distances of 2 * WINDOW ranks
 _TIE = 1e-7  # energies are fractions whose denominators are below WINDOW^2 / 4: others are further apart
@@ -39,28 +40,28 @@ class ChangePoint:
 # ---- shuffles ----
 
 
-def random_bits(seed: int) -> Iterator[int]:
-    """Yields numbers of 32 random bits: splitmix64 (Steele, Lea and Flood 2014)."""
+def splitmix(seed: int) -> Iterator[int]:
+    """Yields numbers of 64 random bits: splitmix64 (Steele, Lea and Flood 2014)."""
     mask = (1 << 64) - 1
     while True:
         seed = (seed + 0x9E3779B97F4A7C15) & mask
         z = ((seed ^ seed >> 30) * 0xBF58476D1CE4E5B9) & mask
         z = ((z ^ z >> 27) * 0x94D049BB133111EB) & mask
-        yield (z ^ z >> 31) >> 32
+        yield z ^ z >> 31
 
 
 class Shuffles:
     """The shuffles of n values from a seed, each of the one before. They are made as they are needed, and kept."""
 
     def __init__(self, n: int, seed: int) -> None:
-        self._order, self._bits = bytearray(range(n)), random_bits(seed)
+        self._order, self._bits = bytearray(range(n)), splitmix(seed)
         self._kept: List[bytes] = []
 
     def __getitem__(self, at: int) -> bytes:
         order = self._order
         while len(self._kept) <= at:
             for i, bits in zip(range(len(order) - 1, 0, -1), self._bits):
-                k = bits * (i + 1) >> 32
+                k = (bits >> 32) * (i + 1) >> 32
                 order[i], order[k] = order[k], order[i]
             self._kept.append(bytes(order))
         return self._kept[at]
@@ -128,34 +129,34 @@ class _Ranks:
 
 
 @lru_cache(maxsize=4096)
-def _test(values: Tuple[float, ...], seed: int, start: int, stop: int, shuffles: int) -> Tuple[int, float]:
+def _test(values: Tuple[float, ...], start: int, stop: int, shuffles: int) -> Tuple[int, float]:
     """Returns the best split of some values, and its p."""
     if stop - start < LEAST:
         return start, 1.0
     ranks = _Ranks(values[start:stop])
     at, energy = ranks.best()
-    return start + at, ranks.p_value(energy, seed + start, shuffles)
+    return start + at, ranks.p_value(energy, _SEED + start, shuffles)
 
 
-def _divide(values: Tuple[float, ...], seed: int, start: int, stop: int) -> Set[int]:
+def _divide(values: Tuple[float, ...], start: int, stop: int) -> Set[int]:
     """Returns candidates: values are split as long as their sides differ."""
     enough = int((_MOST_EXTREME + 1) / _CANDIDATE_P) - 1  # after as many p is known to be at most that
-    at, p = _test(values, seed, start, stop, enough)
-    return {at, *_divide(values, seed, start, at), *_divide(values, seed, at, stop)} if p <= _CANDIDATE_P else set()
+    at, p = _test(values, start, stop, enough)
+    return {at, *_divide(values, start, at), *_divide(values, at, stop)} if p <= _CANDIDATE_P else set()
 
 
-def _refit(values: Tuple[float, ...], seed: int, candidates: List[int], i: int) -> ChangePoint:
+def _refit(values: Tuple[float, ...], candidates: List[int], i: int) -> ChangePoint:
     """Moves a candidate to where the values between its neighbours are split best."""
     before, here, after = [0, *candidates, len(values)][i : i + 3]
     start, stop = max(before, here - WINDOW), min(after, here + WINDOW)
-    at, p = _test(values, seed, start, stop, _SHUFFLES)
+    at, p = _test(values, start, stop, _SHUFFLES)
     if p > P:
         return ChangePoint(here, start, stop, 0.0, 0.0, p)
     candidates[i] = at
     return ChangePoint(at, start, stop, median(values[start:at]), median(values[at:stop]), p)
 
 
-def find(values: Sequence[float], seed: int = 1) -> List[ChangePoint]:
+def find(values: Sequence[float]) -> List[ChangePoint]:
     """Returns the changes of level in a series of finite values, in their order."""
     series, n = tuple(values), len(values)
     found: Set[int] = set()
@@ -163,10 +164,10 @@ def find(values: Sequence[float], seed: int = 1) -> List[ChangePoint]:
         last = max(n - length, 0)
         if last or length == WINDOW:  # windows overlap by half; the last one ends with the values
             for start in (*range(0, last, length // 2), last):
-                found |= _divide(series, seed, start, min(start + length, n))
+                found |= _divide(series, start, min(start + length, n))
     candidates = sorted(found)
     while True:
-        refitted = [_refit(series, seed, candidates, i) for i in range(len(candidates))]
+        refitted = [_refit(series, candidates, i) for i in range(len(candidates))]
         weakest = max(refitted, key=lambda change: change.p, default=None)
         if weakest is None or weakest.p <= P:
             return refitted

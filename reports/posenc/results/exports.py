@@ -10,13 +10,15 @@ import io
 import json
 import math
 import re
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+import xml.etree.ElementTree as ET
+from collections import Counter
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from .. import units
-from ..ranking import timings
-from ..records import dump
-from ..runs import Machine, Record, machines, member, number
-from .outcome import vectors_note
+from ..ranking import Timing, timings
+from ..records import SCHEMA, Machine, Record, dump, grouped, machines, member, number
+from ..terminal import escape_hidden
+from . import outcome
 
 # ---- CSV ----
 
@@ -51,7 +53,7 @@ def _lines(records: List[Record]) -> Iterator[Tuple[str, Record, str]]:
         if record["t"] == "env":
             machine = str(record.get("env_id", ""))
         elif record["t"] == "header":
-            note = vectors_note(record)
+            note = outcome.vectors_note(record)
         elif record["t"] == "doctor":
             for finding in record.get("findings") or [{}]:
                 yield machine, {**finding, "t": "doctor", "quality": record.get("quality")}, note
@@ -116,7 +118,7 @@ def _ratios(machine: Machine) -> Iterator[Tuple[str, str, Optional[float], List[
     for row in timings(machine):
         share = number(row.record, "roofline.share") or 0.0
         if share > 0:
-            level, note = number(row.record, "ci.level") or 0.0, vectors_note(machine.header)
+            level, note = number(row.record, "ci.level") or 0.0, outcome.vectors_note(machine.header)
             extra = (
                 f"{units.time(row.median)}, {100 * level:.0f} % interval {units.time(row.lo)} to {units.time(row.hi)}\n"
                 f"{100 * share:.0f} % of the roofline ({member(row.record, 'roofline.kind') or ''})\n"
@@ -222,7 +224,7 @@ def to_gbench(records: List[Record]) -> str:
         "cpu": member(env, "cpu.name") or "", "mode": header.get("mode", ""),
         "finished": "no" if any(machine.partial for machine in found) else "yes",
         "cpu_time": "not measured: real_time stands in its place",
-        "vectors": vectors_note(header) or member(header, "vectors.sha256") or "",
+        "vectors": outcome.vectors_note(header) or member(header, "vectors.sha256") or "",
     })  # fmt: skip
     entries = [entry for machine in found for entry in _times(machine)]
     return _dump_lines(entries, f'{{\n"context":{context},\n"benchmarks":[', "]\n}")
@@ -238,7 +240,7 @@ def _part(record: Record) -> Record:
 
 
 def _baseline(machine: Machine) -> Iterator[Record]:
-    yield {"t": "header", "schema": "posenc.results/2", "mode": "baseline", "vectors": machine.header.get("vectors")}
+    yield {"t": "header", "schema": SCHEMA, "mode": "baseline", "vectors": machine.header.get("vectors")}
     key, build = member(machine.env, "cpu.key") or "", member(machine.env, "build.type") or ""
     yield {"t": "env", "env_id": key, "cpu": {"key": key}, "build": {"type": build}}
     checks = [check for check in machine.of("check") if check["family"] == "native" and member(check, "error.metric")]
@@ -260,3 +262,135 @@ def to_baseline(records: List[Record]) -> str:
     is there if the run was finished; posenc compare rejects a baseline without one.
     """
     return dump([line for machine in machines(records) for line in _baseline(machine)])
+
+
+# ---- JUnit XML ----
+
+
+class Test(NamedTuple):
+    """A test of JUnit XML. Its result is passed, failure, error or skipped."""
+
+    record: Record
+    kind: str
+    result: str
+    type: str = ""
+    message: str = ""
+    detail: str = ""
+    command: str = ""
+
+    @property
+    def level(self) -> str:
+        """The level of its annotation; empty if it has none. A warning is inconclusive, or slower without failing."""
+        if self.type == "inconclusive" or (self.type == "slower" and self.result == "passed"):
+            return "warning"
+        return "error" if self.result in ("failure", "error") else ""
+
+
+def _check(check: Record) -> Test:
+    words, status = outcome.check_words(check), check["status"]
+    result = {"pass": "passed", "skipped": "skipped", "unsupported": "skipped", "crash": "error"}.get(status, "failure")
+    kind = status if status in ("crash", "inconclusive") else member(check, "error.metric") or check["suite"]
+    return Test(check, check["suite"], result, kind, words, words, check.get("command", ""))
+
+
+def _output(row: Timing) -> Test:
+    if row.wrong:
+        return Test(row.record, "bench", "failure", "wrong output", row.rejected, "it was not timed")
+    return Test(row.record, "bench", "passed")
+
+
+def _pair(pair: Record) -> Test:
+    words, kind = outcome.pair_words(pair), "broken" if outcome.is_broken(pair) else outcome.verdict(pair)
+    head, base = (units.time(number(pair, f"{name}.ns") or 0.0) for name in ("head", "base"))
+    threshold = number(pair, "threshold")
+    detail = f"{head}, was {base}" + ("" if threshold is None else f"; threshold {100 * threshold:.1f} %")
+    result = "skipped" if kind in ("unclear", "incomparable", "removed") else "passed"
+    if kind == "broken" or outcome.fails_gate(pair):
+        result = "failure"
+    message = f"{outcome.pair_word(pair)} {words}".strip()
+    return Test(pair, "compare", result, kind, message, words if kind == "broken" else detail)
+
+
+def _change(change: Record) -> Test:
+    problem = change.get("problem")
+    command = f"posenc verify --backend {change['backend']} --problem '{problem}'" if problem else ""
+    result = "failure" if change.get("worse") is True else "passed"
+    kind = f"{change['suite']}, change of {change['what']}"
+    return Test(change, kind, result, change["what"], outcome.change_words(change), "", command)
+
+
+def tests_of(machine: Machine) -> List[Test]:
+    """Returns the checks, outputs, changes and pairs of a machine as tests."""
+    outputs = [row for row in map(Timing, machine.of("bench")) if row.wrong or not row.rejected]
+    changes, pairs = outcome.changes(machine), outcome.pairs(machine)
+    of_results = [*map(_check, machine.of("check")), *map(_output, outputs)]
+    return [*of_results, *map(_change, changes), *map(_pair, pairs)]
+
+
+def _add(parent: ET.Element, tag: str, **attributes: object) -> ET.Element:
+    return ET.SubElement(parent, tag, {name: escape_hidden(str(value)) for name, value in attributes.items()})
+
+
+def _add_test(suite: ET.Element, test: Test, machine: str) -> None:
+    record = test.record
+    names = [str(record.get(name, "")) for name in ("backend", "kernel", "numerics", "dtype")]
+    name, classname = f"{record['case']} [{test.kind}]", ".".join([machine, *names] if machine else names)
+    case = _add(suite, "testcase", name=name, classname=classname)
+    if test.result == "skipped":
+        _add(case, "skipped", message=test.message)
+    elif test.result != "passed":
+        end = _add(case, test.result, message=test.message, type=test.type)
+        end.text = escape_hidden(test.detail) + (
+            f"\n repeat with: {escape_hidden(test.command)}" if test.command else ""
+        )
+
+
+def _add_suite(suites: ET.Element, machine: Machine, backend: str, family: str, tests: List[Test]) -> None:
+    count, header = Counter(test.result for test in tests), machine.header
+    suite = _add(suites, "testsuite", name=f"{machine.label}: {backend}" if machine.label else backend,
+                 tests=len(tests), failures=count["failure"], errors=count["error"], skipped=count["skipped"],
+                 **({"timestamp": header["started"]} if header.get("started") else {}))  # fmt: skip
+    properties = _add(suite, "properties")
+    facts = {
+        "family": family, "cpu": member(machine.env, "cpu.key"), "mode": header.get("mode"),
+        "version": member(header, "tool.version"), "vectors": member(header, "vectors.sha256"),
+        "note": outcome.vectors_note(*machine.headers),
+        "quality": "".join(str(member(doctor, "quality.grade") or "") for doctor in machine.of("doctor")[-1:]),
+    }  # fmt: skip
+    for name, value in facts.items():
+        if value:
+            _add(properties, "property", name=name, value=value)
+    for test in tests:
+        _add_test(suite, test, machine.label)
+
+
+_INCOMPLETE = Test(
+    {"case": "the run is complete", "backend": "posenc", "kernel": "posenc", "numerics": "run", "dtype": "all"},
+    "run", "error", "incomplete", "a run ended early: this file has what was finished",
+)  # fmt: skip
+
+
+def to_junit(records: List[Record]) -> str:
+    """Returns JUnit XML: a suite for each backend, a test for each check, output, pair and change.
+
+    failure  a check that failed or is inconclusive, a wrong output, a result that got worse, what fails a gate
+    error    a crash; a run that ended early, as a suite of its own
+    skipped  what cannot run here; UNCLEAR and what cannot be compared
+
+    Attributes are those of junit-10.xsd of Jenkins' xUnit plug-in. The command that repeats a failure stands in its
+    text, as few programs read properties of tests. The class name begins with the backend, and with the machine if
+    there are several: GitLab knows a test by class and name alone.
+    """
+    suites = ET.Element("testsuites", name="posenc")
+    for machine in machines(records):
+        if machine.partial:
+            _add_suite(suites, machine, "posenc", "", [_INCOMPLETE])
+        tests = grouped(tests_of(machine), lambda test: test.record["backend"])
+        families = {record["id"]: record["family"] for record in machine.of("backend") if record["id"] in tests}
+        for backend in {**families, **tests}:
+            family = families.get(backend, tests[backend][0].record.get("family", ""))
+            _add_suite(suites, machine, backend, family, tests[backend])
+    for total in ("tests", "failures", "errors"):
+        suites.set(total, str(sum(int(suite.get(total, "0")) for suite in suites)))
+    ET.indent(suites)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(suites, encoding="unicode")}\n'

@@ -16,9 +16,9 @@ from typing import Any, Iterator, List, Tuple
 
 from .. import quality, units
 from ..ranking import timings
-from ..runs import Machine, Record, grouped, machines, number
-from . import comparison, outcome
-from .junit import tests_of
+from ..records import Machine, Record, grouped, machines, number
+from . import outcome
+from .exports import tests_of
 
 ANNOTATIONS = 10  # of each level: GitHub drops the others silently
 SUMMARY, COMMENT = 1024 * 1024, 64 * 1024  # bytes
@@ -82,13 +82,8 @@ def _time(record: Record, path: str) -> str:
 
 def _sides(machine: Machine) -> str:
     builds = machine.header.get("compare") or {}
-    sides = [f"{name} {comparison.build_name(builds[name])}" for name in ("base", "head") if builds.get(name)]
+    sides = [f"{name} {outcome.build_name(builds[name])}" for name in ("base", "head") if builds.get(name)]
     return f": {', '.join(sides)}" if sides else ""
-
-
-def _caches(machine: Machine) -> List[str]:
-    caches = [cache for cache in machine.env.get("caches", []) if cache["type"] != "Instruction"]
-    return [f"L{cache['level']} {units.size(cache['bytes'])}" for cache in caches]
 
 
 def _entities(text: str) -> str:
@@ -108,8 +103,8 @@ def _template() -> Any:
         raw=Code, entities=lambda text: Code(_entities(text)), many=units.many, count=units.count, rate=units.rate
     )
     env.globals.update(
-        comparison=comparison, outcome=outcome, quality=quality, findings=findings, timings=timings,
-        number=lambda record, path: number(record, path) or 0.0, time=_time, sides=_sides, caches=_caches,
+        outcome=outcome, quality=quality, findings=findings, timings=timings,
+        number=lambda record, path: number(record, path) or 0.0, time=_time, sides=_sides,
         join=lambda words: shlex.join(map(str, words)),
     )  # fmt: skip
     return env.from_string((Path(__file__).parent / "summary.md.j2").read_text(encoding="utf-8"))

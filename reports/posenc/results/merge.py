@@ -9,8 +9,7 @@ from collections import Counter
 from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 from ..command import CommandError, Parser, write_output
-from ..records import MARKER, dump, load
-from ..runs import KEYS, Record, grouped, member, number
+from ..records import KEYS, MARKER, Record, dump, grouped, load, member, number
 from ..terminal import escape_hidden
 
 MISSING = 6  # exit code: shards are missing

@@ -15,8 +15,7 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 from .. import units
 from ..command import CommandError, Parser, read_text
 from ..ranking import timings
-from ..records import load
-from ..runs import Machine, Record, grouped, machines, member, number
+from ..records import Machine, Record, grouped, load, machines, member, number
 from ..terminal import Console, console, escape_hidden, table
 from . import changepoints
 from .changepoints import LEAST, ChangePoint, P

@@ -1,12 +1,15 @@
-"""Style of pictures: colours, maps, titles, and their files.
+"""Parts that all pictures share: their list and options, their numbers, and their style.
 
-Positions run to the right, and downwards where a map has two of them. Legends stand outside the axes.
+A picture is a function that registers itself by kind(). Positions run to the right, and downwards where a map has two
+of them. Legends stand outside the axes.
 """
 
+import argparse
+import inspect
 import io
 import re
 from itertools import cycle
-from typing import Any, Dict, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -15,8 +18,12 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from matplotlib.transforms import ScaledTranslation
 import numpy as np
+from numpy.typing import NDArray
 
-from .numbers import Array
+from ..command import within
+from ..engine import Engine
+
+Array = NDArray[np.float64]
 
 # Okabe and Ito's colours without yellow, which is not seen as a line on white.
 SERIES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
@@ -138,3 +145,104 @@ def plain_ticks(axis: Any) -> None:
     axis.set_major_locator(LogLocator(subs=(1, 2, 3, 5, 7)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())
+
+
+# ---- the list of pictures, and their options ----
+
+Draw = Callable[[argparse.Namespace], Picture]
+Option = Tuple[str, Dict[str, Any]]
+
+
+class Kind(NamedTuple):
+    """A kind of picture: what it shows, how to read it, the function that draws it, and its options; see kind()."""
+
+    summary: str
+    caption: str
+    draw: Draw
+    options: Tuple[Option, ...]
+    forwards: bool
+
+
+KINDS: Dict[str, Kind] = {}
+
+
+def kind(*options: Option, forwards: bool = False) -> Callable[[Draw], Draw]:
+    """Registers a function as the picture of its name; its docstring is the summary and, below it, how to read it.
+
+    With `forwards`, options that the picture does not have itself, such as --model or --problem, go to
+    `posenc table`: they are in `args.forwarded`.
+    """
+
+    def register(draw: Draw) -> Draw:
+        summary, _, caption = (inspect.getdoc(draw) or "").partition("\n\n")
+        KINDS[draw.__name__] = Kind(summary, caption, draw, options, forwards)
+        return draw
+
+    return register
+
+
+def option(flag: str, default: Any, text: str, **settings: Any) -> Option:
+    """Returns an option with argparse's settings, whose help ends with its default."""
+    return flag, {"default": default, "help": f"{text} (default: {default})", **settings}
+
+
+def choice(flag: str, names: Tuple[str, ...], text: str) -> Option:
+    """Returns an option that is one of the names, by default the first."""
+    listed = f"{', '.join(names[:-1])} or {names[-1]}"
+    return option(flag, names[0], f"{text}: {listed}", choices=names, metavar="NAME")
+
+
+def integer(flag: str, least: int, most: int, default: int, text: str) -> Option:
+    """Returns an option that is an integer within bounds."""
+    return option(flag, default, text, type=within(least, most), metavar="N")
+
+
+SEED = integer("--seed", 0, 2**63 - 1, 1, "seed of what is drawn at random")
+
+# ---- numbers of `posenc table`, and its options as words ----
+
+
+def table(line: str, *options: str) -> Dict[str, Array]:
+    """Returns the values of a problem: arrays [row][column] by name. The first says where each row is."""
+    head, *lines = Engine().run("table", "--problem", line, *options, "--backend=scalar").splitlines()
+    names = [name.partition("[")[0] for name in head.split(",")]
+    numbers = np.loadtxt(lines, delimiter=",", ndmin=2)
+    return {name: numbers[:, np.array(names) == name] for name in dict.fromkeys(names)}
+
+
+def problem(line: str) -> Array:
+    """Returns the one output of a problem, [row][column]."""
+    _, output = table(line).values()
+    return output
+
+
+def angles(line: str, *options: str) -> Tuple[Array, Array]:
+    """Returns the cosines and sines of a problem of rope_table: [position][pair]."""
+    arrays = table(line, *options)
+    return arrays["cos"], arrays["sin"]
+
+
+def pairs_of(line: str, options: Sequence[str] = ()) -> Dict[str, Array]:
+    """Returns the columns of `posenc table frequencies`, a line for each pair. An empty cell is infinity."""
+    lines = Engine().columns("frequencies", "--problem", line, *options)
+    return {name: np.array([float(line[name] or "inf") for line in lines]) for name in lines[0]}
+
+
+def problem_of(options: List[str], default: str) -> Tuple[str, List[str]]:
+    """Returns the line of --problem, and the other options. Without it a model has its own parameters."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--problem")
+    args, others = parser.parse_known_args(options)
+    has_model = {option.partition("=")[0] for option in others} & {"--model", "--config"}
+    return args.problem or (default.split()[0] if has_model else default), others
+
+
+def describe(line: str, options: Sequence[str] = ()) -> str:
+    """Returns a problem and options as words: ["--model", "phi-4"] is "model phi-4"."""
+    words = [line]
+    for option in options:
+        if option.startswith("--"):
+            words.append(option[2:].replace("-", "_").replace("=", " "))
+        else:
+            words[-1] += f" {option}"
+    return ", ".join(words)
