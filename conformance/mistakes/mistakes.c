@@ -11,12 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct mistake *const mistake_tables[] = { mistakes_of_outputs,
-                                                 mistakes_of_positions,
-                                                 mistakes_of_rotations,
-                                                 mistakes_of_frequencies,
-                                                 mistakes_of_scores,
-                                                 mistakes_of_indices,
+const struct mistake *const mistake_tables[] = { mistakes_of_tokens, mistakes_of_rotations,
+                                                 mistakes_of_frequencies, mistakes_of_scores,
                                                  NULL };
 enum { MOST_MISTAKES = 256 };
 

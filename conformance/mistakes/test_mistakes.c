@@ -260,8 +260,7 @@ static void test_spelling(void)
     for (const struct mistake *const *table = mistake_tables; *table; table++)
         for (const struct mistake *mistake = *table; mistake->sentence; mistake++) {
             const bool edits = mistake->fields[0].kind || mistake->edit || mistake->row ||
-                               mistake->position || mistake->place || mistake->turn ||
-                               mistake->combine || mistake->rounded;
+                               mistake->position || mistake->score || mistake->rounded;
             bool applies = false;
             for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
                 applies = applies || mistake_concerns(mistake, (enum posenc_kernel)k);

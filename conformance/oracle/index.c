@@ -131,3 +131,5 @@ bool oracle_create_columns(struct oracle *oracle)
     }
     return true;
 }
+
+const int32_t *oracle_columns(const struct oracle *oracle) { return oracle->columns; }

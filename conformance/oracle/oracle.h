@@ -22,6 +22,11 @@ void oracle_destroy(struct oracle *oracle);
 void oracle_compute_row(const struct oracle *oracle, int o, int64_t r, double *want,
                         double *magnitudes);
 
+/* Returns the row of a window's table for a query and a key. */
+int64_t oracle_window_row(const struct problem *problem, int64_t query, int64_t key);
+/* relative, relative_sum: returns the columns of terms, by query - key + keys - 1. */
+const int32_t *oracle_columns(const struct oracle *oracle);
+
 /* Returns true if magnitudes differ from |want|. */
 bool oracle_has_magnitudes(enum posenc_kernel kernel);
 

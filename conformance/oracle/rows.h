@@ -47,8 +47,6 @@ struct oracle_functions {
 /* Compute the thresholds or columns of an oracle (index.c); return false if out of memory. */
 bool oracle_create_thresholds(struct oracle *oracle);
 bool oracle_create_columns(struct oracle *oracle);
-/* Returns the row of a window's table for a query and a key. */
-int64_t oracle_window_row(const struct problem *problem, int64_t query, int64_t key);
 
 /* ---- Shared by signatures ---- */
 
