@@ -193,24 +193,28 @@ static int64_t pair_of_column(const struct hypothesis *h, int64_t k)
     return h->call->problem.layout == POSENC_LAYOUT_INTERLEAVED ? k / 2 : k % count_pairs(h);
 }
 
-/* Sections of axes would decide the pair of a column in halves. */
+/* Takes the frequencies of the edited call; those of ggml_f32 are about the exact ones. Sections of axes would decide
+ * the pair of a column in halves. */
 static bool edit_rough_angles(struct hypothesis *h)
 {
-    return h->call->n_outputs == 2 || spec_of(h)->mrope_section[0] == 0 ||
-           h->call->problem.layout == POSENC_LAYOUT_INTERLEAVED;
+    struct posenc_freqs_spec spec = *spec_of(h);
+    if (spec.numerics == POSENC_NUMERICS_GGML_F32)
+        spec.numerics = POSENC_NUMERICS_EXACT;
+    h->freqs = compute_freqs(h, &spec);
+    return h->freqs && (h->call->n_outputs == 2 || spec.mrope_section[0] == 0 ||
+                        h->call->problem.layout == POSENC_LAYOUT_INTERLEAVED);
 }
 
 /* Sets magnitudes to the angles, whose errors in f32 are those of the values. */
 static void row_rough_angles(struct hypothesis *h)
 {
     const struct problem *p = &h->call->problem;
-    const struct posenc_freqs_view view = posenc_freqs_view_of(h->call->freqs);
     const double amplitude = h->call->n_outputs == 2 ? attention_factor(h) : fabs(p->scale);
     for (int64_t k = 0; k < h->width; k++) {
         const int64_t pair = pair_of_column(h, k);
         const double position =
             problem_time(p, h->r / p->tokens, h->r % p->tokens, exact_axis(&p->freqs, pair));
-        const double angle = fabs(position) * view.omega[pair];
+        const double angle = fabs(position) * h->freqs[pair];
         h->magnitudes[k] = fmax(1.0, angle) * amplitude;
         if (!(angle < MOST_ANGLE))
             h->want[k] = UNKNOWN_VALUE; /* any value would match */
@@ -224,6 +228,7 @@ static void row_rough_angles(struct hypothesis *h)
 #define SINUSOIDAL     "sinusoidal"
 #define FREQS(kind)    ANGLES, .edit = edit_freqs, .value = (kind)
 #define FACTOR(power)  TABLE, .edit = edit_attention_power, .value = (power)
+#define ROUGH          .edit = edit_rough_angles, .row = row_rough_angles, .is_vague = true
 #define SECTIONS(axis) ANGLES, .edit = edit_exchanged_sections, .value = (axis)
 const struct mistake mistakes_of_frequencies[] = {
     { "cosines and sines are interleaved", ANGLES, SET("layout", POSENC_LAYOUT_INTERLEAVED) },
@@ -298,6 +303,7 @@ const struct mistake mistakes_of_frequencies[] = {
     { "the axes are laid out as in Kimi", ANGLES,
       SET("mrope_layout", POSENC_MROPE_LAYOUT_KIMI) },
     { "angles have the errors of f32: frequencies or their products with positions are rounded",
-      ANGLES, .edit = edit_rough_angles, .row = row_rough_angles, .is_vague = true },
+      ANGLES, ROUGH },
+    { "rope_theta is 10000 whatever is given", ANGLES, SET("rope_theta", 10000.0), ROUGH },
     { .sentence = NULL },
 };

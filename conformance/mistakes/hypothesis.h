@@ -33,8 +33,9 @@ struct hypothesis {
     struct call edited;      /* its copy, of which the oracle computes the rows */
     struct arena arena;      /* holds the inputs that an edit replaces */
     struct oracle *oracle;
-    bool is_term;      /* the rows of `edited` are terms, to which x is added */
-    int64_t first_row; /* of the rows that the mistake concerns */
+    bool is_term;        /* the rows of `edited` are terms, to which x is added */
+    int64_t first_row;   /* of the rows that the mistake concerns */
+    const double *freqs; /* radians per position, for its functions */
 
     int o; /* output of the row */
     int64_t r, width;

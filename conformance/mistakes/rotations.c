@@ -114,11 +114,12 @@ enum pair_error {
     SINES_SUBTRACTED,
     SINES_NONE,
     SINES_COSINES,
-    PAIRS_OTHER,       /* adjacent channels for halves, and the reverse */
-    PAIRS_READ_OTHER,  /* only as x is read */
-    PAIRS_WRITE_OTHER, /* only as out is written */
-    PAIRS_OF_HEAD,     /* half the head apart */
-    ANGLES_OTHER,      /* each channel has the angle that it has in the other pairing */
+    PAIRS_OTHER,          /* adjacent channels for halves, and the reverse */
+    PAIRS_READ_OTHER,     /* only as x is read */
+    PAIRS_WRITE_OTHER,    /* only as out is written */
+    PAIRS_OF_HEAD,        /* half the head apart */
+    PAIRS_OF_HEAD_COPIED, /* the same, before channels past rotary_dim are copied */
+    ANGLES_OTHER,         /* each channel has the angle that it has in the other pairing */
     ANGLES_ROUNDED,
     ANGLES_ADDED, /* to x, as a table is added */
     RESULT_USED,  /* the new first channel enters the second one, as in place without a copy */
@@ -130,7 +131,8 @@ static void find_channels(const struct hypothesis *h, int64_t i, bool adjacent,
                           int64_t channels[2])
 {
     const struct problem *p = &h->call->problem;
-    const bool of_head = h->mistake->value == PAIRS_OF_HEAD;
+    const bool of_head =
+        h->mistake->value == PAIRS_OF_HEAD || h->mistake->value == PAIRS_OF_HEAD_COPIED;
     channels[0] = p->rotary_offset + (adjacent ? 2 * i : i);
     channels[1] = channels[0] + (adjacent ? 1 : (of_head ? p->dim : p->rotary_dim) / 2);
 }
@@ -204,14 +206,21 @@ static void row_pairs(struct hypothesis *h)
     }
     for (int64_t i = 0; i < half; i++)
         rotate_pair(h, i, h->call->cos + row, h->call->sin + row);
+    for (int64_t k = p->rotary_offset + 2 * half;
+         k < p->dim && h->mistake->value == PAIRS_OF_HEAD_COPIED && !p->in_place; k++)
+        h->want[k] = (double)h->edited.x[h->r * p->dim + k];
 }
 
 static bool edit_pairs(struct hypothesis *h)
 {
-    const bool rounds =
-        h->mistake->value == ANGLES_ROUNDED || h->mistake->value == PRODUCTS_ROUNDED;
-    return (!rounds || hypothesis_rounds(h)) &&
-           (h->call->problem.kernel != POSENC_KERNEL_ROPE_QK_NORM || normalise(h, NORM_RIGHT));
+    const struct problem *p = &h->call->problem;
+    const enum pair_error error = (enum pair_error)h->mistake->value;
+    if ((error == PAIRS_OF_HEAD || error == PAIRS_OF_HEAD_COPIED) &&
+        p->rotary_offset + p->rotary_dim / 2 + p->dim / 2 > p->dim)
+        return false; /* pairs would end in the next head */
+    if ((error == ANGLES_ROUNDED || error == PRODUCTS_ROUNDED) && !hypothesis_rounds(h))
+        return false;
+    return p->kernel != POSENC_KERNEL_ROPE_QK_NORM || normalise(h, NORM_RIGHT);
 }
 
 /* ---- Channels that do not rotate ---- */
@@ -267,6 +276,10 @@ const struct mistake mistakes_of_rotations[] = {
       PAIR(PAIRS_READ_OTHER) },
     { "adjacent channels are read as pairs, and written half the rotary channels apart",
       ADJACENT, PAIR(PAIRS_WRITE_OTHER) },
+    { "channels are paired half the head apart: rotary_dim is taken for head_dim", HALVES,
+      PAIR(PAIRS_OF_HEAD) },
+    { "channels are paired half the head apart: rotary_dim is taken for head_dim", HALVES,
+      PAIR(PAIRS_OF_HEAD_COPIED) },
     { "each angle is repeated for two adjacent channels, as rope_interleaved needs it", HALVES,
       PAIR(ANGLES_OTHER) },
     { "all angles are repeated for the second half, as rope_half needs them", ADJACENT,

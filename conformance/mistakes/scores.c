@@ -149,6 +149,13 @@ static bool edit_bidirectional(struct hypothesis *h)
     return p->num_buckets >= 4; /* the oracle needs two buckets in each direction */
 }
 
+/* A smaller table lacks the buckets that the oracle would read. */
+static bool edit_num_buckets(struct hypothesis *h)
+{
+    const struct problem *p = &h->edited.problem;
+    return h->call->problem.num_buckets >= p->num_buckets && p->max_distance > p->num_buckets;
+}
+
 /* ---- Tables ---- */
 
 enum table_edit {
@@ -301,7 +308,7 @@ static void row_relative_sum(struct hypothesis *h)
 #define SLOPES(kind)   "alibi", .edit = edit_slopes, .value = SLOPES_##kind
 #define T5(kind)       "t5", .edit = edit_one_score, .score = score_t5, DISTANCE(kind)
 #define VALUES(kind)   "distance", .score = score_distance, DISTANCE(kind)
-#define TABLE(kind)    .edit = edit_table, .value = TABLE_##kind
+#define ENTRIES(kind)  .edit = edit_table, .value = TABLE_##kind
 #define RELATIVE(kind) "relative", .edit = edit_relative, .row = row_relative, .value = (kind)
 #define TERMS(kind)    "relative", .edit = edit_terms, .value = (kind)
 #define COLUMNS(kind)  "relative_sum", .row = row_relative_sum, .value = (kind)
@@ -338,18 +345,21 @@ const struct mistake mistakes_of_scores[] = {
     { "the bucket is that of the key's index", T5(OF_KEY) },
     { "the bucket is that of the key's index", T5(BEFORE_KEY) },
     { "max_distance is 128 whatever is given", "t5", SET("max_distance", 128.0) },
-    { "the last bucket is never used", "t5", TABLE(WITHOUT_LAST) },
-    { "the bucket is one too high", "t5", TABLE(NEXT_ENTRY) },
-    { "the bucket is one too low", "t5", TABLE(PREVIOUS_ENTRY) },
+    { "num_buckets is 32 whatever is given", "t5", SET("num_buckets", 32.0),
+      .edit = edit_num_buckets },
+    { "the last bucket is never used", "t5", ENTRIES(WITHOUT_LAST) },
+    { "the bucket is one too high", "t5", ENTRIES(NEXT_ENTRY) },
+    { "the bucket is one too low", "t5", ENTRIES(PREVIOUS_ENTRY) },
     { "the sign of the distance is exchanged: key - query for query - key", VALUES(NEGATED) },
     { "the sign of the distance is lost", VALUES(MAGNITUDE) },
     { "the value is that of the key's index", VALUES(OF_KEY) },
     { "query_offset is ignored", VALUES(WITHOUT_OFFSET) },
     { "each distance is one too high", VALUES(ONE_MORE) },
     { "each distance is one too low", VALUES(ONE_LESS) },
-    { "each index is one too high", "window", TABLE(NEXT_ENTRY) },
-    { "the bias is that of the next head", "t5 distance window", TABLE(NEXT_HEAD) },
-    { "rows and columns of the table are exchanged", "t5 distance window", TABLE(TRANSPOSED) },
+    { "each index is one too high", "window", ENTRIES(NEXT_ENTRY) },
+    { "the bias is that of the next head", "t5 distance window", ENTRIES(NEXT_HEAD) },
+    { "rows and columns of the table are exchanged", "t5 distance window",
+      ENTRIES(TRANSPOSED) },
     { "query and key are exchanged in the index", "window", .score = score_window_transposed },
 
     { "the index is read in reverse: by key - query", RELATIVE(INDEX_REVERSED) },

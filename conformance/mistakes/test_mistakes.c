@@ -8,6 +8,7 @@
 #include "conformance/problem/notation.h"
 #include "hypothesis.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -34,6 +35,9 @@ static enum posenc_status run_edited(enum posenc_kernel kernel, union arguments 
     case POSENC_KERNEL_SINUSOIDAL:
         status = posenc_sinusoidal(backend, &args.sinusoidal, error);
         break;
+    case POSENC_KERNEL_T5_BIAS:
+        status = posenc_t5_bias(backend, &args.t5, error);
+        break;
     case POSENC_KERNEL_ROPE_TABLE:
         status = posenc_rope_table(backend, &args.rope_table, error);
         break;
@@ -58,6 +62,7 @@ EDITED(ROPE_HALF, rope_half, rope, out)
 EDITED(SINUSOIDAL, sinusoidal, sinusoidal, out)
 EDITED(ROPE_TABLE, rope_table, rope_table, cos)
 EDITED(ALIBI, alibi, alibi, out)
+EDITED(T5_BIAS, t5_bias, t5, out)
 
 static void turn_backward(union arguments *args)
 {
@@ -68,6 +73,19 @@ static void count_from_1(union arguments *args) { args->sinusoidal.positions.off
 static void ignore_scale(union arguments *args) { args->sinusoidal.scale = 1.0; }
 static void mask_nothing(union arguments *args) { args->alibi.causal = false; }
 static void shift_queries(union arguments *args) { args->alibi.query_offset++; }
+
+/* Uses the buckets of T5's own configurations, where the table is as large. */
+static void use_32_buckets(union arguments *args)
+{
+    static int32_t thresholds[32];
+    struct posenc_t5_buckets *buckets = &args->t5.buckets;
+    if (buckets->num_buckets < 32)
+        return;
+    args->t5.table.shape[0] = 32;
+    const enum posenc_status status =
+        posenc_t5_buckets_compute(32, 128, buckets->bidirectional, thresholds, buckets, NULL);
+    assert(status == POSENC_OK);
+}
 
 /* Rounds array positions to bf16: it edits memory of the call, which every run fills anew. */
 static void round_positions(union arguments *args)
@@ -184,6 +202,9 @@ static const struct row {
       "causal is ignored: keys after the query are not masked", .arguments = mask_nothing },
     { "an offset of queries", "alibi heads=2 queries=3 keys=5", "query_offset is one too high",
       .arguments = shift_queries },
+    { "the number of buckets",
+      "t5_bias heads=2 queries=3 keys=90 query_offset=80 num_buckets=64 max_distance=128",
+      "num_buckets is 32 whatever is given", .arguments = use_32_buckets },
     { "angles in f32", "rope_table rotary_dim=16 tokens=4 position_offset=70000",
       "angles are those of the numerics mode hf_f32", .spec = use_hf_f32 },
     { "positions in bf16", TABLE, "positions are rounded to bf16",
@@ -223,6 +244,7 @@ static void test_row(const struct row *row)
     implementation.sinusoidal = edited_sinusoidal;
     implementation.rope_table = edited_rope_table;
     implementation.alibi = edited_alibi;
+    implementation.t5_bias = edited_t5_bias;
     implementation.freqs_create = create_edited;
     edit_arguments = row->arguments;
     edit_output = row->output;
