@@ -117,7 +117,8 @@ static bool is_offered(const struct prompt *prompt, char reason[MESSAGE_TEXT])
         return false;
     }
     if (prompt->farthest > program.max_position) {
-        snprintf(reason, MESSAGE_TEXT, "position %lld", (long long)prompt->farthest);
+        snprintf(reason, MESSAGE_TEXT, "positions beyond %lld",
+                 (long long)program.max_position);
         return false;
     }
     return true;
