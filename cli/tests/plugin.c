@@ -3,7 +3,7 @@
  *     out[b,h,i,j] = -slopes[b,h] |i + query_offset - j|, -infinity for later keys when causal
  * (Press et al. 2108.12409). Macros select variants:
  *
- *   PLUGIN_WRONG        is off by one position
+ *   PLUGIN_WRONG        is off by one position; by two, for 99 keys, from the second one on
  *   PLUGIN_ABI          claims another version of the header
  *   PLUGIN_NONE         exports nothing of the right name
  *   PLUGIN_EXIT         ends the process of its caller by exit(0)
@@ -36,7 +36,7 @@ static void alibi_row(const struct posenc_alibi_args *args, int64_t b, int64_t h
     for (int64_t j = 0; j < out->shape[3]; j++) {
         int64_t distance = i + args->query_offset - j;
 #ifdef PLUGIN_WRONG
-        distance++;
+        distance += out->shape[3] == 99 && j > 0 ? 2 : 1;
 #endif
 #ifdef PLUGIN_COUNTED
         __asm__ volatile(PLUGIN_COUNTED);

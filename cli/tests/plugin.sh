@@ -14,6 +14,8 @@ grep -q '^      matches: query_offset is one too high$' stdout
 verdict 'and the failure names the mistake'
 run "$POSENC" verify -v --plugin "$PLUGIN_WRONG" --problem 'alibi heads=1 queries=2 keys=14 query_offset=9 causal=true'
 same 'in depth a number in the place of an infinity is the worst value' "$status $(grep -c '^    \[   12\]' stdout)" '1 1'
+run "$POSENC" verify -v --plugin "$PLUGIN_WRONG" --problem 'alibi heads=1 queries=2 keys=99'
+ended 'and one that is no known mistake is said to be none' 1 '^    no known mistake reproduces these values$'
 # Right plug-ins pass, also those that others compile in another way.
 if [ -n "${PLUGIN_F32:-}" ]; then
     succeeds 'one for f32 alone is handed nothing else, tables neither, and passes all cases' '^0 failed' \

@@ -43,7 +43,7 @@ bool field_edit_apply(const struct field_edit *edit, struct problem *problem)
     return true;
 }
 
-/* ---- Hypotheses ---- */
+/* ---- Edits of a call ---- */
 
 float *hypothesis_copy(struct hypothesis *h, const float *values, int64_t n)
 {
@@ -51,17 +51,21 @@ float *hypothesis_copy(struct hypothesis *h, const float *values, int64_t n)
     return copy ? memcpy(copy, values, (size_t)n * sizeof *copy) : NULL;
 }
 
-enum posenc_dtype hypothesis_rounding(const struct hypothesis *h)
+static enum posenc_dtype rounding_of(const struct hypothesis *h)
 {
-    return h->mistake->value == TYPE_OF_X ? h->call->problem.dtype
-                                          : (enum posenc_dtype)h->mistake->value;
+    return h->mistake->type == TYPE_OF_X ? h->call->problem.dtype
+                                         : (enum posenc_dtype)h->mistake->type;
+}
+
+double hypothesis_round(const struct hypothesis *h, double value)
+{
+    return (double)storage_round(rounding_of(h), (float)value);
 }
 
 bool hypothesis_rounds(struct hypothesis *h)
 {
-    const enum posenc_dtype dtype = h->call->problem.dtype;
-    return h->mistake->value == TYPE_OF_X ? dtype != POSENC_DTYPE_F32
-                                          : dtype != hypothesis_rounding(h);
+    return h->call->problem.dtype !=
+           (h->mistake->type == TYPE_OF_X ? POSENC_DTYPE_F32 : rounding_of(h));
 }
 
 bool hypothesis_remove_x(struct hypothesis *h)
@@ -73,35 +77,7 @@ bool hypothesis_remove_x(struct hypothesis *h)
     return !h->call->x || h->edited.x;
 }
 
-void hypothesis_oracle_row(struct hypothesis *h, int o, int64_t r, double *want,
-                           double *magnitudes)
-{
-    oracle_compute_row(h->oracle, o, r, want, magnitudes);
-}
-
-void hypothesis_add_x(const struct hypothesis *h, int64_t r, double *want)
-{
-    const struct call *call = h->call;
-    const int64_t width = call->outputs[0].width;
-    for (int64_t k = 0; kernel_adds_onto_x(call->problem.kernel) && k < width; k++)
-        if (want[k] != UNKNOWN_VALUE)
-            want[k] = (double)call->x[r * width + k] * (double)call->problem.x_scale +
-                      (double)(float)want[k];
-}
-
-struct hypothesis_place hypothesis_place(const struct hypothesis *h, int64_t r)
-{
-    const int64_t queries = h->call->problem.queries;
-    return (struct hypothesis_place){ r / queries, r % queries };
-}
-
-void hypothesis_finish_terms(const struct hypothesis *h, int64_t r, double *want,
-                             double *magnitudes)
-{
-    for (int64_t j = 0; j < h->call->outputs[0].width; j++)
-        magnitudes[j] = isfinite(want[j]) ? fabs(want[j]) : 0.0;
-    hypothesis_add_x(h, r, want);
-}
+/* ---- Hypotheses ---- */
 
 /* Returns true if the library accepts the edited frequencies: the oracle relies on that. */
 static bool has_valid_freqs(const struct hypothesis *h)
@@ -129,6 +105,13 @@ bool mistake_concerns(const struct mistake *mistake, enum posenc_kernel kernel)
            (!mistake->position || kernel_field_find(kernel, "position_offset", &field));
 }
 
+/* Returns false for a gradient, whose rows belong to positions, and for scores. */
+static bool rows_have_tokens(const struct call *call)
+{
+    const enum posenc_kernel kernel = call->problem.kernel;
+    return !kernel_on_scores(kernel) && kernel != POSENC_KERNEL_LEARNED_GRAD;
+}
+
 bool hypothesis_begin(struct hypothesis *h, const struct mistake *mistake,
                       const struct call *call)
 {
@@ -140,7 +123,9 @@ bool hypothesis_begin(struct hypothesis *h, const struct mistake *mistake,
         return false;
     for (int i = 0; i < MOST_FIELD_EDITS && mistake->fields[i].kind; i++)
         field_edit_apply(&mistake->fields[i], &h->edited.problem);
-    if ((mistake->edit && !mistake->edit(h)) || !has_valid_freqs(h))
+    h->is_term = mistake->score;
+    if ((mistake->edit && !mistake->edit(h)) || !has_valid_freqs(h) ||
+        (mistake->position && !rows_have_tokens(call) && !hypothesis_place_tokens(h)))
         return false;
     h->oracle = oracle_create(&h->edited);
     return h->oracle;
@@ -152,15 +137,43 @@ void hypothesis_end(struct hypothesis *h)
     arena_free(&h->arena);
 }
 
+/* Adds x * x_scale to a row of terms, for kernels that do. The terms are rounded to f32 first. */
+static void add_x(struct hypothesis *h)
+{
+    const struct call *call = h->call;
+    for (int64_t k = 0; kernel_adds_onto_x(call->problem.kernel) && k < h->width; k++)
+        if (h->want[k] != UNKNOWN_VALUE)
+            h->want[k] = (double)call->x[h->r * h->width + k] * (double)call->problem.x_scale +
+                         (double)(float)h->want[k];
+}
+
 bool hypothesis_row(struct hypothesis *h, int o, int64_t r, double *want, double *magnitudes)
 {
-    if (h->mistake->row)
-        return h->mistake->row(h, o, r, want, magnitudes);
-    if (h->mistake->place || h->mistake->turn || h->mistake->combine)
-        return hypothesis_rotation_row(h, r, want, magnitudes);
-    if (h->mistake->position)
-        return hypothesis_position_row(h, o, r, want, magnitudes);
-    hypothesis_oracle_row(h, o, r, want, magnitudes);
+    const struct mistake *mistake = h->mistake;
+    const struct problem *p = &h->call->problem;
+    h->o = o;
+    h->r = r;
+    h->width = h->call->outputs[o].width;
+    h->want = want;
+    h->magnitudes = magnitudes;
+    if (kernel_on_scores(p->kernel)) {
+        h->head = r / p->queries;
+        h->query = r % p->queries;
+    }
+    if (mistake->position && rows_have_tokens(h->call) && !hypothesis_place_row(h))
+        return false;
+    if (mistake->row)
+        mistake->row(h);
+    else if (!mistake->score)
+        oracle_compute_row(h->oracle, o, r, want, magnitudes);
+    for (int64_t j = 0; mistake->score && j < h->width; j++) {
+        want[j] = mistake->score(h, j);
+        magnitudes[j] = isfinite(want[j]) ? fabs(want[j]) : 0.0;
+    }
+    if (mistake->change)
+        mistake->change(h);
+    if (h->is_term)
+        add_x(h);
     return true;
 }
 

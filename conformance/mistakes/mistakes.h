@@ -2,9 +2,9 @@
  * Known mistakes: errors that people make when they implement an encoding, such as a sine with the other sign. If a
  * call returns wrong values, the search names the mistake that reproduces them.
  *
- * A mistake is a row of the table in table.c: a sentence, and an edit of the problem, of its inputs or of its expected
- * rows. The oracle computes the edited rows. A mistake matches if each returned value agrees with them within a few ulp,
- * and at least one of these values is wrong.
+ * A mistake is a row of a table in tokens.c, rotations.c, frequencies.c or scores.c: a sentence, and an edit of the
+ * problem, of its inputs or of its expected rows. The oracle computes the edited rows. A mistake matches if each returned
+ * value agrees with them within a few ulp, and at least one of these values is wrong.
  *
  * A small problem may match by chance. The implementation therefore runs variations of the problem, in larger sizes and
  * with other parameters. The mistake must predict their outputs, too.

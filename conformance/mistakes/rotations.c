@@ -2,13 +2,24 @@
 #include "hypothesis.h"
 
 #include <math.h>
-#include <string.h>
 
-/* ---- The norm of rope_qk_norm ---- */
-
-enum norm {
-    NORM_RIGHT,
-    NORM_NONE,
+enum rotation_error {
+    SINES_BACKWARD,
+    SINES_ADDED,
+    SINES_SUBTRACTED,
+    SINES_NONE,
+    SINES_COSINES,
+    PAIRS_OTHER,          /* adjacent channels for halves, and the reverse */
+    PAIRS_READ_OTHER,     /* only as x is read */
+    PAIRS_WRITE_OTHER,    /* only as out is written */
+    PAIRS_OF_HEAD,        /* half the head apart */
+    PAIRS_OF_HEAD_COPIED, /* the same, before channels past rotary_dim are copied */
+    ANGLES_OTHER,         /* each channel has the angle that it has in the other pairing */
+    ANGLES_ROUNDED,
+    ANGLES_ADDED, /* to x, as a table is added */
+    RESULT_USED,  /* the new first channel enters the second one, as in place without a copy */
+    PRODUCTS_ROUNDED,
+    NORM_NONE, /* of rope_qk_norm; the rotation is right */
     NORM_EPSILON_OUTSIDE,
     NORM_SUM,
     NORM_CENTRED,
@@ -19,378 +30,262 @@ enum norm {
     NORM_ROUNDED
 };
 
-static enum norm norm_of(const struct hypothesis *h)
+static enum rotation_error error_of(const struct hypothesis *h)
 {
-    const bool rotation_is_wrong = h->mistake->place || h->mistake->turn || h->mistake->combine;
-    return rotation_is_wrong ? NORM_RIGHT : (enum norm)h->mistake->value;
+    return (enum rotation_error)h->mistake->value;
 }
 
-/* Returns the parameter of rope_qk_norm with this name. */
-static double own_parameter(const struct hypothesis *h, const char *name)
-{
-    struct field field;
-    if (!kernel_field_find(h->call->problem.kernel, name, &field))
-        return 0.0;
-    const uint64_t bits = field_get(&field, &h->call->problem, 0);
-    return field_is_real(&field) ? bits_to_double(bits) : (double)bits;
-}
+/* ---- The norm of rope_qk_norm ---- */
 
-/* Returns the mean of the channels that the norm is over, or of their squares around a centre. */
-static double mean_of(const struct hypothesis *h, int64_t r, bool squares, double centre)
+static double weight_of(const struct hypothesis *h, int64_t k)
 {
     const struct problem *p = &h->call->problem;
-    const int64_t heads = own_parameter(h, "across_heads") != 0.0 ? p->heads : 1;
-    const bool rotated_alone = norm_of(h) == NORM_OF_ROTATED;
-    const float *x = h->call->x + (heads > 1 ? r - r % heads : r) * p->dim;
-    double sum = 0.0, n = 0.0;
+    return (double)h->call->table[h->r % p->heads * p->dim + k] +
+           (double)h->call->args.rope_qk_norm.weight_offset;
+}
+
+/* Returns the factor of the row's channels, and the mean that is subtracted from them. */
+static double norm_factor(const struct hypothesis *h, double *centre)
+{
+    const struct problem *p = &h->call->problem;
+    const int64_t heads = h->call->args.rope_qk_norm.across_heads ? p->heads : 1;
+    const float *x = h->call->x + (h->r - h->r % heads) * p->dim;
+    const double epsilon = (double)h->call->args.rope_qk_norm.epsilon;
+    const enum rotation_error error = error_of(h);
+    double n = 0.0, sum = 0.0, squares = 0.0;
     for (int64_t i = 0; i < heads * p->dim; i++) {
-        if (rotated_alone && !problem_rotation(p, i % p->dim).rotates)
+        if (error == NORM_OF_ROTATED && !problem_rotation(p, i % p->dim).rotates)
             continue;
-        const double value = (double)x[i] - centre;
-        sum += squares ? value * value : value;
         n += 1.0;
+        sum += (double)x[i];
+        squares += (double)x[i] * (double)x[i];
     }
-    return squares && norm_of(h) == NORM_SUM ? sum : sum / n;
-}
-
-static double norm_factor(const struct hypothesis *h, int64_t r, double centre)
-{
-    const double epsilon = own_parameter(h, "epsilon");
-    const double mean = norm_of(h) == NORM_VARIANCE ? mean_of(h, r, false, 0.0) : centre;
-    const double square = mean_of(h, r, true, mean);
-    if (norm_of(h) == NORM_NONE)
+    const double mean = sum / n, square = error == NORM_SUM ? squares : squares / n;
+    *centre = error == NORM_CENTRED ? mean : 0.0;
+    switch (error) {
+    case NORM_NONE:
         return 1.0;
-    return norm_of(h) == NORM_EPSILON_OUTSIDE ? 1.0 / (sqrt(square) + epsilon)
-                                              : 1.0 / sqrt(square + epsilon);
+    case NORM_EPSILON_OUTSIDE:
+        return 1.0 / (sqrt(square) + epsilon);
+    case NORM_CENTRED:
+    case NORM_VARIANCE:
+        return 1.0 / sqrt(square - mean * mean + epsilon);
+    default:
+        return 1.0 / sqrt(square + epsilon);
+    }
 }
 
-static double weight_of(const struct hypothesis *h, int64_t r, int64_t k)
+/* Fills the channels of the row before rotation. */
+static void fill_channels(const struct hypothesis *h, double *channels)
 {
     const struct problem *p = &h->call->problem;
-    return (double)h->call->table[r % p->heads * p->dim + k] +
-           own_parameter(h, "weight_offset");
-}
-
-/* Fills the channels of a row before rotation. */
-static void fill_channels(const struct hypothesis *h, int64_t r, double *channels)
-{
-    const struct problem *p = &h->call->problem;
-    const float *x = h->call->x + r * p->dim;
-    const bool norms = kernel_signature(p->kernel) == SIGNATURE_rope_qk_norm;
-    const double centre = norms && norm_of(h) == NORM_CENTRED ? mean_of(h, r, false, 0.0) : 0.0;
-    const double factor = norms ? norm_factor(h, r, centre) : 1.0;
+    const bool norms = p->kernel == POSENC_KERNEL_ROPE_QK_NORM;
+    const enum rotation_error error = error_of(h);
+    double centre = 0.0;
+    const double factor = norms ? norm_factor(h, &centre) : 1.0;
     for (int64_t k = 0; k < p->dim; k++) {
-        channels[k] = ((double)x[k] - centre) * factor;
-        if (norms && norm_of(h) == NORM_ROUNDED)
+        const double x = (double)h->call->x[h->r * p->dim + k];
+        channels[k] = (x - centre) * factor;
+        if (error == NORM_ROUNDED)
             channels[k] = (double)storage_round(p->dtype, (float)channels[k]);
-        if (norms && norm_of(h) != NORM_WEIGHT_LAST)
-            channels[k] *= weight_of(h, r, k);
-        if (norms && norm_of(h) == NORM_TAIL_COPIED && !problem_rotation(p, k).rotates)
-            channels[k] = (double)x[k];
+        if (norms && error != NORM_WEIGHT_LAST)
+            channels[k] *= weight_of(h, k);
+        if (error == NORM_TAIL_COPIED && !problem_rotation(p, k).rotates)
+            channels[k] = x;
     }
 }
 
-/* ---- Rotation ---- */
-
-/* Returns the row of cosines and sines for a row of x. */
-static int64_t angle_row(const struct problem *p, int64_t r)
-{
-    const int64_t token = r / p->heads;
-    return problem_position(p, token / p->tokens, token % p->tokens);
-}
-
-static struct rotated_pair pair_of(const struct hypothesis *h, int64_t i)
+/* Makes all weights 1, or gives each head the weights of the first one. */
+enum { WEIGHT_NONE, WEIGHT_FIRST };
+static bool edit_weight(struct hypothesis *h)
 {
     const struct problem *p = &h->call->problem;
-    const bool adjacent = kernel_pairs_adjacent(p->kernel);
-    const int64_t first = p->rotary_offset + (adjacent ? 2 * i : i),
-                  second = first + (adjacent ? 1 : p->rotary_dim / 2);
-    return (struct rotated_pair){ .read = { first, second },
-                                  .write = { first, second },
-                                  .angle = { i, i } };
+    float *weight = hypothesis_copy(h, h->call->table, p->heads * p->dim);
+    for (int64_t i = 0; weight && i < p->heads * p->dim; i++)
+        weight[i] = h->mistake->value == WEIGHT_NONE ? 1.0f : h->call->table[i % p->dim];
+    h->edited.table = weight;
+    return weight;
 }
 
-static void rotate_pair(const struct hypothesis *h, int64_t r, int64_t i,
-                        const double *channels, double *want, double *magnitudes)
+/* ---- The rotation ---- */
+
+/* Sets two channels to pair i. */
+static void find_channels(const struct hypothesis *h, int64_t i, bool adjacent,
+                          int64_t channels[2])
 {
     const struct problem *p = &h->call->problem;
-    const int64_t row = angle_row(p, r) * (p->rotary_dim / 2);
-    struct rotated_pair pair = pair_of(h, i);
-    if (h->mistake->place)
-        h->mistake->place(h, i, &pair);
-    for (int c = 0; c < 2; c++) {
-        const double sine = (double)h->call->sin[row + pair.angle[c]];
-        pair.x[c] = channels[pair.read[c]];
-        pair.c[c] = (double)h->call->cos[row + pair.angle[c]];
-        pair.s[c] = p->transpose ? -sine : sine;
-    }
-    if (h->mistake->turn)
-        h->mistake->turn(h, &pair);
-    pair.y[0] = pair.x[0] * pair.c[0] - pair.x[1] * pair.s[0];
-    pair.y[1] = pair.x[1] * pair.c[1] + pair.x[0] * pair.s[1];
-    if (h->mistake->combine)
-        h->mistake->combine(h, &pair);
-    for (int c = 0; c < 2; c++) {
-        want[pair.write[c]] = pair.y[c];
-        magnitudes[pair.write[c]] = fmax(fmax(fabs(pair.x[0]), fabs(pair.x[1])),
-                                         fmax(fabs(pair.y[0]), fabs(pair.y[1])));
-    }
-}
-
-bool hypothesis_rotation_row(struct hypothesis *h, int64_t r, double *want, double *magnitudes)
-{
-    const struct problem *p = &h->call->problem;
-    double *channels = want + 2 * p->dim; /* the buffer of a row has room for it */
-    fill_channels(h, r, channels);
-    for (int64_t k = 0; k < p->dim; k++) {
-        want[k] = channels[k];
-        magnitudes[k] = fabs(channels[k]);
-    }
-    for (int64_t i = 0; i < p->rotary_dim / 2; i++)
-        rotate_pair(h, r, i, channels, want, magnitudes);
-    for (int64_t k = 0; k < p->dim && norm_of(h) == NORM_WEIGHT_LAST; k++) {
-        want[k] *= weight_of(h, r, k);
-        magnitudes[k] *= fabs(weight_of(h, r, k));
-    }
-    return true;
-}
-
-static bool row_norm(struct hypothesis *h, int o, int64_t r, double *want, double *magnitudes)
-{
-    (void)o;
-    return hypothesis_rotation_row(h, r, want, magnitudes);
-}
-
-/* ---- Wrong sines ---- */
-
-static void turn_backward(const struct hypothesis *h, struct rotated_pair *pair)
-{
-    (void)h;
-    pair->s[0] = -pair->s[0];
-    pair->s[1] = -pair->s[1];
-}
-
-static void ignore_transpose(const struct hypothesis *h, struct rotated_pair *pair)
-{
-    if (h->call->problem.transpose)
-        turn_backward(h, pair);
-}
-
-/* rotate_half() without its minus. */
-static void add_sines(const struct hypothesis *h, struct rotated_pair *pair)
-{
-    (void)h;
-    pair->s[0] = -pair->s[0];
-}
-
-static void subtract_sines(const struct hypothesis *h, struct rotated_pair *pair)
-{
-    (void)h;
-    pair->s[1] = -pair->s[1];
-}
-
-static void drop_sines(const struct hypothesis *h, struct rotated_pair *pair)
-{
-    (void)h;
-    pair->s[0] = pair->s[1] = 0.0;
-}
-
-static void exchange_sines(const struct hypothesis *h, struct rotated_pair *pair)
-{
-    (void)h;
-    for (int c = 0; c < 2; c++) {
-        const double sine = pair->s[c];
-        pair->s[c] = pair->c[c];
-        pair->c[c] = sine;
-    }
-}
-
-static void round_angles(const struct hypothesis *h, struct rotated_pair *pair)
-{
-    const enum posenc_dtype dtype = hypothesis_rounding(h);
-    for (int c = 0; c < 2; c++) {
-        pair->c[c] = (double)storage_round(dtype, (float)pair->c[c]);
-        pair->s[c] = (double)storage_round(dtype, (float)pair->s[c]);
-    }
-}
-
-/* ---- Wrong channels ---- */
-
-/* Sets two channels to pair i of adjacent channels, or of halves. */
-static void set_channels(const struct hypothesis *h, int64_t i, bool adjacent,
-                         int64_t channels[2])
-{
-    const struct problem *p = &h->call->problem;
+    const bool of_head = error_of(h) == PAIRS_OF_HEAD || error_of(h) == PAIRS_OF_HEAD_COPIED;
     channels[0] = p->rotary_offset + (adjacent ? 2 * i : i);
-    channels[1] = channels[0] + (adjacent ? 1 : p->rotary_dim / 2);
+    channels[1] = channels[0] + (adjacent ? 1 : (of_head ? p->dim : p->rotary_dim) / 2);
 }
 
-static bool has_adjacent(const struct hypothesis *h)
+/* Computes the channels y of a pair from x and, for each channel, a cosine and a sine. */
+static void rotate_wrongly(const struct hypothesis *h, const double x[2], const double c[2],
+                           const double s[2], double y[2])
 {
-    return kernel_pairs_adjacent(h->call->problem.kernel);
+    static const double signs[][2] = { [SINES_BACKWARD] = { 1.0, -1.0 },
+                                       [SINES_ADDED] = { 1.0, 1.0 },
+                                       [SINES_SUBTRACTED] = { -1.0, -1.0 },
+                                       [SINES_NONE] = { 0.0, 0.0 },
+                                       { -1.0, 1.0 } };
+    const enum rotation_error error = error_of(h);
+    const double *sign = signs[error < SINES_COSINES ? error : SINES_COSINES];
+    for (int i = 0; i < 2; i++) {
+        const double a = x[i] * c[i], b = sign[i] * x[1 - i] * s[i];
+        y[i] = a + b;
+        if (error == PRODUCTS_ROUNDED)
+            y[i] = hypothesis_round(h, hypothesis_round(h, a) + hypothesis_round(h, b));
+        if (error == ANGLES_ADDED)
+            y[i] = x[i] + (i == 0 ? c[i] : s[i]);
+    }
+    if (error == RESULT_USED)
+        y[1] = x[1] * c[1] + (double)storage_round(h->call->problem.dtype, (float)y[0]) * s[1];
 }
 
-static void pair_otherwise(const struct hypothesis *h, int64_t i, struct rotated_pair *pair)
+static void rotate_pair(struct hypothesis *h, int64_t i, const double *channels,
+                        const float *cosines, const float *sines)
 {
-    set_channels(h, i, !has_adjacent(h), pair->read);
-    set_channels(h, i, !has_adjacent(h), pair->write);
-}
-
-static void read_otherwise(const struct hypothesis *h, int64_t i, struct rotated_pair *pair)
-{
-    set_channels(h, i, !has_adjacent(h), pair->read);
-}
-
-static void write_otherwise(const struct hypothesis *h, int64_t i, struct rotated_pair *pair)
-{
-    set_channels(h, i, !has_adjacent(h), pair->write);
-}
-
-/* Gives each channel of a pair the angle that the channel has in the other pairing. */
-static void take_angles_otherwise(const struct hypothesis *h, int64_t i,
-                                  struct rotated_pair *pair)
-{
-    const int64_t half = h->call->problem.rotary_dim / 2;
-    pair->angle[0] = has_adjacent(h) ? 2 * i % half : i / 2;
-    pair->angle[1] = has_adjacent(h) ? (2 * i + 1) % half : (i + half) / 2;
-}
-
-static void rotate_first_channels(const struct hypothesis *h, int64_t i,
-                                  struct rotated_pair *pair)
-{
-    (void)i;
-    for (int c = 0; c < 2; c++) {
-        pair->read[c] -= pair->read[c] >= h->call->problem.rotary_offset
-                             ? h->call->problem.rotary_offset
-                             : 0;
-        pair->write[c] = pair->read[c];
+    const struct problem *p = &h->call->problem;
+    const enum rotation_error error = error_of(h);
+    const bool adjacent = kernel_pairs_adjacent(p->kernel);
+    const int64_t half = p->rotary_dim / 2;
+    int64_t read[2], write[2], angle[2] = { i, i };
+    double x[2], c[2], s[2], y[2];
+    find_channels(h, i, adjacent != (error == PAIRS_OTHER || error == PAIRS_READ_OTHER), read);
+    find_channels(h, i, adjacent != (error == PAIRS_OTHER || error == PAIRS_WRITE_OTHER),
+                  write);
+    if (error == ANGLES_OTHER) {
+        angle[0] = adjacent ? 2 * i % half : i / 2;
+        angle[1] = adjacent ? (2 * i + 1) % half : (i + half) / 2;
+    }
+    for (int k = 0; k < 2; k++) {
+        const double cosine = (double)cosines[angle[k]],
+                     sine = (double)(p->transpose ? -sines[angle[k]] : sines[angle[k]]);
+        x[k] = channels[read[k]];
+        c[k] = error == SINES_COSINES ? sine : cosine;
+        s[k] = error == SINES_COSINES ? cosine : sine;
+        if (error == ANGLES_ROUNDED) {
+            c[k] = hypothesis_round(h, cosine);
+            s[k] = hypothesis_round(h, sine);
+        }
+    }
+    rotate_wrongly(h, x, c, s, y);
+    for (int k = 0; k < 2; k++) {
+        h->want[write[k]] = y[k];
+        h->magnitudes[write[k]] =
+            fmax(fmax(fabs(x[0]), fabs(x[1])), fmax(fabs(y[0]), fabs(y[1])));
     }
 }
 
-/* The new value of the first channel enters the second one, as in place without a copy. */
-static void use_result(const struct hypothesis *h, struct rotated_pair *pair)
+static void row_rotation(struct hypothesis *h)
 {
-    const float first = storage_round(h->call->problem.dtype, (float)pair->y[0]);
-    pair->y[1] = pair->x[1] * pair->c[1] + (double)first * pair->s[1];
-}
-
-/* Each product and the sum are rounded to a 16-bit type. */
-static void round_products(const struct hypothesis *h, struct rotated_pair *pair)
-{
-    const enum posenc_dtype dtype = hypothesis_rounding(h);
-    for (int c = 0; c < 2; c++) {
-        const double sign = c == 0 ? -1.0 : 1.0;
-        const float a = storage_round(dtype, (float)(pair->x[c] * pair->c[c])),
-                    b = storage_round(dtype, (float)(pair->x[1 - c] * pair->s[c]));
-        pair->y[c] = (double)storage_round(dtype, (float)((double)a + sign * (double)b));
+    const struct problem *p = &h->call->problem;
+    const int64_t token = h->r / p->heads, half = p->rotary_dim / 2,
+                  row = problem_position(p, token / p->tokens, token % p->tokens) * half;
+    double *channels = h->want + 2 * p->dim; /* the buffer of a row has room for it */
+    fill_channels(h, channels);
+    for (int64_t k = 0; k < p->dim; k++) {
+        h->want[k] = channels[k];
+        h->magnitudes[k] = fabs(channels[k]);
+    }
+    for (int64_t i = 0; i < half; i++)
+        rotate_pair(h, i, channels, h->call->cos + row, h->call->sin + row);
+    for (int64_t k = 0; k < p->dim; k++) {
+        if (error_of(h) == NORM_WEIGHT_LAST) {
+            h->want[k] *= weight_of(h, k);
+            h->magnitudes[k] *= fabs(weight_of(h, k));
+        }
+        if (error_of(h) == PAIRS_OF_HEAD_COPIED && !p->in_place &&
+            k >= p->rotary_offset + 2 * half)
+            h->want[k] = channels[k];
     }
 }
 
-/* Adds cosines and sines to x, as a table is added. */
-static void add_angles(const struct hypothesis *h, struct rotated_pair *pair)
+static bool edit_rotation(struct hypothesis *h)
 {
-    (void)h;
-    pair->y[0] = pair->x[0] + pair->c[0];
-    pair->y[1] = pair->x[1] + pair->s[1];
+    const struct problem *p = &h->call->problem;
+    const enum rotation_error error = error_of(h);
+    if (error == PAIRS_OF_HEAD || error == PAIRS_OF_HEAD_COPIED) /* else in the next head */
+        return p->rotary_offset + p->rotary_dim / 2 + p->dim / 2 <= p->dim;
+    return (error != ANGLES_ROUNDED && error != PRODUCTS_ROUNDED) || hypothesis_rounds(h);
 }
 
-/* ---- Other edits ---- */
+/* ---- Channels that do not rotate ---- */
+
+enum { TAIL_ZERO, TAIL_UNWRITTEN, TAIL_UNWRITTEN_BEFORE, TAIL_UNWRITTEN_AFTER };
 
 /* In place, channels that are not written are copies of x. */
-static bool edit_out_of_place(struct hypothesis *h) { return !h->call->problem.in_place; }
-
-static bool row_unwritten_tail(struct hypothesis *h, int o, int64_t r, double *want,
-                               double *magnitudes)
+static bool edit_tail(struct hypothesis *h)
 {
-    const struct problem *p = &h->call->problem;
-    const bool before = h->mistake->value <= 0.0, after = h->mistake->value >= 0.0;
-    hypothesis_oracle_row(h, o, r, want, magnitudes);
-    for (int64_t k = 0; k < p->dim; k++)
-        if (!problem_rotation(p, k).rotates && (k < p->rotary_offset ? before : after))
-            want[k] = UNWRITTEN_VALUE;
-    return true;
+    return h->mistake->value == TAIL_ZERO || !h->call->problem.in_place;
 }
 
-static bool row_zero_tail(struct hypothesis *h, int o, int64_t r, double *want,
-                          double *magnitudes)
+static void change_tail(struct hypothesis *h)
 {
     const struct problem *p = &h->call->problem;
-    hypothesis_oracle_row(h, o, r, want, magnitudes);
-    for (int64_t k = 0; k < p->dim; k++)
-        want[k] = problem_rotation(p, k).rotates ? want[k] : 0.0;
-    return true;
-}
-
-static bool edit_first_weight(struct hypothesis *h)
-{
-    const struct problem *p = &h->call->problem;
-    float *weight = hypothesis_copy(h, h->call->table, p->heads * p->dim);
-    for (int64_t i = 0; weight && i < p->heads * p->dim; i++)
-        weight[i] = h->call->table[i % p->dim];
-    h->edited.table = weight;
-    return weight;
-}
-
-static bool edit_no_weight(struct hypothesis *h)
-{
-    const struct problem *p = &h->call->problem;
-    float *weight = hypothesis_copy(h, h->call->table, p->heads * p->dim);
-    for (int64_t i = 0; weight && i < p->heads * p->dim; i++)
-        weight[i] = 1.0f;
-    h->edited.table = weight;
-    return weight;
+    const double kind = h->mistake->value;
+    for (int64_t k = 0; k < p->dim; k++) {
+        const bool before = k < p->rotary_offset;
+        const bool concerned = kind != (before ? TAIL_UNWRITTEN_AFTER : TAIL_UNWRITTEN_BEFORE);
+        if (!problem_rotation(p, k).rotates && concerned)
+            h->want[k] = kind == TAIL_ZERO ? 0.0 : UNWRITTEN_VALUE;
+    }
 }
 
 /* ---- The table ---- */
 
-#define ROPE            "rope"
-#define QK_NORM         "rope_qk_norm"
-#define BOTH            "rope rope_qk_norm"
-#define NORM(kind)      QK_NORM, .row = row_norm, .value = (kind)
-#define ANGLES(type)    .edit = hypothesis_rounds, .turn = round_angles, .value = (type)
-#define UNWRITTEN(side) .edit = edit_out_of_place, .row = row_unwritten_tail, .value = (side)
-#define PRODUCTS(type)  .edit = hypothesis_rounds, .combine = round_products, .value = (type)
+#define ROPE         "rope"
+#define QK_NORM      "rope_qk_norm"
+#define BOTH         "rope rope_qk_norm"
+#define HALVES       "rope_half rope_qk_norm"
+#define ADJACENT     "rope_interleaved"
+#define ERROR(kind)  .edit = edit_rotation, .row = row_rotation, .value = (kind)
+#define ANGLES(to)   BOTH, ERROR(ANGLES_ROUNDED), .type = (to)
+#define PRODUCTS(to) ROPE, ERROR(PRODUCTS_ROUNDED), .type = (to)
+#define TAIL(kind)   BOTH, .edit = edit_tail, .change = change_tail, .value = (kind)
+#define NORM(kind)   QK_NORM, ERROR(kind)
 const struct mistake mistakes_of_rotations[] = {
-    { "transpose is ignored: the rotation always turns forward", ROPE,
-      .turn = ignore_transpose },
-    { "the sine has the other sign: the rotation turns backward", BOTH, .turn = turn_backward },
+    { "transpose is ignored: the rotation always turns forward", ROPE, SET("transpose", 0.0) },
+    { "the sine has the other sign: the rotation turns backward", BOTH, ERROR(SINES_BACKWARD) },
     { "the sine is added in both channels of a pair, as by rotate_half() without its minus",
-      BOTH, .turn = add_sines },
-    { "the sine is subtracted in both channels of a pair", BOTH, .turn = subtract_sines },
-    { "the terms with the sine are missing", BOTH, .turn = drop_sines },
-    { "cosine and sine are exchanged", BOTH, .turn = exchange_sines },
-    { "adjacent channels are paired, as by rope_interleaved", "rope_half rope_qk_norm",
-      .place = pair_otherwise },
-    { "channels are paired half the rotary channels apart, as by rope_half", "rope_interleaved",
-      .place = pair_otherwise },
+      BOTH, ERROR(SINES_ADDED) },
+    { "the sine is subtracted in both channels of a pair", BOTH, ERROR(SINES_SUBTRACTED) },
+    { "the terms with the sine are missing", BOTH, ERROR(SINES_NONE) },
+    { "cosine and sine are exchanged", BOTH, ERROR(SINES_COSINES) },
+    { "adjacent channels are paired, as by rope_interleaved", HALVES, ERROR(PAIRS_OTHER) },
+    { "channels are paired half the rotary channels apart, as by rope_half", ADJACENT,
+      ERROR(PAIRS_OTHER) },
+    { "adjacent channels are read as pairs, and written half the rotary channels apart", HALVES,
+      ERROR(PAIRS_READ_OTHER) },
+    { "pairs are read from both halves, and written to adjacent channels", HALVES,
+      ERROR(PAIRS_WRITE_OTHER) },
+    { "pairs are read from both halves, and written to adjacent channels", ADJACENT,
+      ERROR(PAIRS_READ_OTHER) },
     { "adjacent channels are read as pairs, and written half the rotary channels apart",
-      "rope_half rope_qk_norm", .place = read_otherwise },
-    { "pairs are read from both halves, and written to adjacent channels",
-      "rope_half rope_qk_norm", .place = write_otherwise },
-    { "pairs are read from both halves, and written to adjacent channels", "rope_interleaved",
-      .place = read_otherwise },
-    { "adjacent channels are read as pairs, and written half the rotary channels apart",
-      "rope_interleaved", .place = write_otherwise },
-    { "each angle is repeated for two adjacent channels, as rope_interleaved needs it",
-      "rope_half rope_qk_norm", .place = take_angles_otherwise },
-    { "all angles are repeated for the second half, as rope_half needs them",
-      "rope_interleaved", .place = take_angles_otherwise },
+      ADJACENT, ERROR(PAIRS_WRITE_OTHER) },
+    { "channels are paired half the head apart: rotary_dim is taken for head_dim", HALVES,
+      ERROR(PAIRS_OF_HEAD) },
+    { "channels are paired half the head apart: rotary_dim is taken for head_dim", HALVES,
+      ERROR(PAIRS_OF_HEAD_COPIED) },
+    { "each angle is repeated for two adjacent channels, as rope_interleaved needs it", HALVES,
+      ERROR(ANGLES_OTHER) },
+    { "all angles are repeated for the second half, as rope_half needs them", ADJACENT,
+      ERROR(ANGLES_OTHER) },
     { "rotary_offset is ignored: the first channels are rotated", BOTH,
-      .place = rotate_first_channels },
+      SET("rotary_offset", 0.0) },
     { "the first channel of a pair is overwritten before the second one is computed", BOTH,
-      .combine = use_result },
-    { "cos and sin are added to x", ROPE, .combine = add_angles },
-    { "cos and sin are rounded to the type of x", BOTH, ANGLES(TYPE_OF_X) },
-    { "cos and sin are rounded to bf16", BOTH, ANGLES(POSENC_DTYPE_BF16) },
-    { "cos and sin are rounded to f16", BOTH, ANGLES(POSENC_DTYPE_F16) },
-    { "the arithmetic is in the type of x: each product is rounded", ROPE,
-      PRODUCTS(TYPE_OF_X) },
-    { "the arithmetic is in bf16: each product is rounded", ROPE, PRODUCTS(POSENC_DTYPE_BF16) },
-    { "the arithmetic is in f16: each product is rounded", ROPE, PRODUCTS(POSENC_DTYPE_F16) },
-    { "channels that do not rotate are not written", BOTH, UNWRITTEN(0.0) },
-    { "channels before the rotated ones are not written", BOTH, UNWRITTEN(-1.0) },
-    { "channels after the rotated ones are not written", BOTH, UNWRITTEN(1.0) },
-    { "channels that do not rotate are zeros", BOTH, .row = row_zero_tail },
+      ERROR(RESULT_USED) },
+    { "cos and sin are added to x", ROPE, ERROR(ANGLES_ADDED) },
+    { "cos and sin are rounded to the type of x", ANGLES(TYPE_OF_X) },
+    { "cos and sin are rounded to bf16", ANGLES(POSENC_DTYPE_BF16) },
+    { "cos and sin are rounded to f16", ANGLES(POSENC_DTYPE_F16) },
+    { "the arithmetic is in the type of x: each product is rounded", PRODUCTS(TYPE_OF_X) },
+    { "the arithmetic is in bf16: each product is rounded", PRODUCTS(POSENC_DTYPE_BF16) },
+    { "the arithmetic is in f16: each product is rounded", PRODUCTS(POSENC_DTYPE_F16) },
+    { "channels that do not rotate are not written", TAIL(TAIL_UNWRITTEN) },
+    { "channels before the rotated ones are not written", TAIL(TAIL_UNWRITTEN_BEFORE) },
+    { "channels after the rotated ones are not written", TAIL(TAIL_UNWRITTEN_AFTER) },
+    { "channels that do not rotate are zeros", TAIL(TAIL_ZERO) },
     { "the norm is missing", NORM(NORM_NONE) },
     { "epsilon is added to the root, not under it", NORM(NORM_EPSILON_OUTSIDE) },
     { "the norm is over the sum of squares, not over their mean", NORM(NORM_SUM) },
@@ -401,17 +296,15 @@ const struct mistake mistakes_of_rotations[] = {
     { "channels that do not rotate are copied without the norm", NORM(NORM_TAIL_COPIED) },
     { "the norm is rounded to the type of x before the weight", NORM(NORM_ROUNDED) },
     { "across_heads is ignored: the norm is over each head", QK_NORM,
-      .fields = { { "across_heads", EDIT_SET, 0.0 } } },
-    { "the norm is over all heads without across_heads", QK_NORM,
-      .fields = { { "across_heads", EDIT_SET, 1.0 } } },
-    { "weight_offset is ignored", QK_NORM, .fields = { { "weight_offset", EDIT_SET, 0.0 } } },
-    { "1 is added to the weight", QK_NORM, .fields = { { "weight_offset", EDIT_ADD, 1.0 } } },
-    { "the weight is ignored", QK_NORM, .edit = edit_no_weight,
-      .fields = { { "weight_offset", EDIT_SET, 0.0 } } },
-    { "every head has the weight of the first one", QK_NORM, .edit = edit_first_weight },
-    { "epsilon is 1e-6 whatever is given", QK_NORM,
-      .fields = { { "epsilon", EDIT_SET, 1e-6 } } },
-    { "epsilon is 1e-5 whatever is given", QK_NORM,
-      .fields = { { "epsilon", EDIT_SET, 1e-5 } } },
+      SET("across_heads", 0.0) },
+    { "the norm is over all heads without across_heads", QK_NORM, SET("across_heads", 1.0) },
+    { "weight_offset is ignored", QK_NORM, SET("weight_offset", 0.0) },
+    { "1 is added to the weight", QK_NORM, ADD("weight_offset", 1.0) },
+    { "the weight is ignored", QK_NORM, SET("weight_offset", 0.0), .edit = edit_weight,
+      .value = WEIGHT_NONE },
+    { "every head has the weight of the first one", QK_NORM, .edit = edit_weight,
+      .value = WEIGHT_FIRST },
+    { "epsilon is 1e-6 whatever is given", QK_NORM, SET("epsilon", 1e-6) },
+    { "epsilon is 1e-5 whatever is given", QK_NORM, SET("epsilon", 1e-5) },
     { .sentence = NULL },
 };

@@ -62,6 +62,14 @@ struct message_tensor message_tensor(const char *name, const char *dtype, int ra
     return tensor;
 }
 
+json_t *message_shape(const struct message_tensor *tensor)
+{
+    json_t *shape = json_array();
+    for (int d = 0; d < tensor->rank; d++)
+        json_array_append_new(shape, json_integer(tensor->shape[d]));
+    return shape;
+}
+
 /* Returns the header as text, padded so that the data are aligned; NULL if out of memory. */
 static char *encode_header(const struct message *message, size_t *length)
 {
@@ -70,12 +78,9 @@ static char *encode_header(const struct message *message, size_t *length)
     json_object_set(header, "__metadata__", message->metadata);
     for (size_t i = 0; i < message->n; i++) {
         const struct message_tensor *tensor = &message->tensors[i];
-        json_t *shape = json_array();
-        for (int d = 0; d < tensor->rank; d++)
-            json_array_append_new(shape, json_integer(tensor->shape[d]));
         json_object_set_new(header, tensor->name,
                             json_pack("{s:s,s:o,s:[I,I]}", "dtype", tensor->dtype, "shape",
-                                      shape, "data_offsets", (json_int_t)offset,
+                                      message_shape(tensor), "data_offsets", (json_int_t)offset,
                                       (json_int_t)(offset + tensor->bytes)));
         offset += tensor->bytes;
     }
@@ -125,25 +130,8 @@ give_reason(char reason[MESSAGE_TEXT], enum message_status status, const char *f
     return status;
 }
 
-/* A tensor's place in the data. */
-struct place {
-    uint64_t from, to;
-};
-
-/* Reads the place of a tensor in the data. Returns false if its entry has none. */
-static bool read_place(const json_t *entry, struct place *place)
-{
-    const json_t *offsets = json_object_get(entry, "data_offsets");
-    const json_int_t from = json_integer_value(json_array_get(offsets, 0)),
-                     to = json_integer_value(json_array_get(offsets, 1));
-    *place = (struct place){ (uint64_t)from, (uint64_t)to };
-    return json_array_size(offsets) == 2 && json_is_integer(json_array_get(offsets, 0)) &&
-           json_is_integer(json_array_get(offsets, 1)) && from >= 0 && to >= from;
-}
-
-/* Reads dtype and shape; the bytes become those of the place. */
-static bool read_tensor(const char *name, const json_t *entry, const struct place *place,
-                        struct message_tensor *tensor)
+/* Reads dtype and shape of a tensor. */
+static bool read_tensor(const char *name, const json_t *entry, struct message_tensor *tensor)
 {
     const char *dtype = json_string_value(json_object_get(entry, "dtype"));
     const json_t *shape = json_object_get(entry, "shape"), *size;
@@ -162,44 +150,60 @@ static bool read_tensor(const char *name, const json_t *entry, const struct plac
             return false;
     }
     *tensor = message_tensor(name, dtype, (int)json_array_size(shape), sizes);
-    return tensor->bytes == place->to - place->from;
+    return true;
 }
 
-/* Reads the tensors of a header. They must follow one another without a gap or an overlap, in any order. */
-static enum message_status read_tensors(struct message *message, json_t *header,
-                                        const unsigned char *data, uint64_t total,
-                                        char reason[MESSAGE_TEXT])
+/* Reads an entry of the header. Tensors may come in any order, and must not overlap. */
+static enum message_status read_entry(struct message *message, const char *name,
+                                      const json_t *entry, uint64_t from, uint64_t to,
+                                      char reason[MESSAGE_TEXT])
 {
-    struct place places[MESSAGE_TENSORS];
+    if (message->n == MESSAGE_TENSORS)
+        return give_reason(reason, MESSAGE_WRONG, "it has more than %d tensors",
+                           MESSAGE_TENSORS);
+    struct message_tensor *tensor = &message->tensors[message->n];
+    if (!read_tensor(name, entry, tensor) || tensor->bytes != to - from)
+        return give_reason(reason, MESSAGE_WRONG,
+                           "dtype, shape and data_offsets of its tensor '%.40s' do not agree",
+                           name);
+    tensor->offset = from;
+    for (size_t i = 0; i < message->n; i++) {
+        const struct message_tensor *other = &message->tensors[i];
+        if (from < other->offset + other->bytes && other->offset < to)
+            return give_reason(reason, MESSAGE_WRONG, "its tensors '%s' and '%s' overlap",
+                               other->name, tensor->name);
+    }
+    message->n++;
+    return MESSAGE_WHOLE;
+}
+
+/* Reads all entries of the header, and sets *total to the bytes that follow it. They do follow if the header is wrong,
+ * unless it is lost. */
+static enum message_status read_header(struct message *message, json_t *header, uint64_t *total,
+                                       char reason[MESSAGE_TEXT])
+{
+    enum message_status status = MESSAGE_WHOLE;
     uint64_t covered = 0;
     const char *name;
     json_t *entry;
+    *total = 0;
     json_object_foreach(header, name, entry)
     {
+        json_int_t from, to;
         if (strcmp(name, "__metadata__") == 0)
             continue;
-        if (message->n == MESSAGE_TENSORS)
-            return give_reason(reason, MESSAGE_WRONG, "it has more than %d tensors",
-                               MESSAGE_TENSORS);
-        struct message_tensor *tensor = &message->tensors[message->n];
-        struct place *place = &places[message->n];
-        (void)read_place(entry, place); /* is one: see count_data() */
-        if (!read_tensor(name, entry, place, tensor))
-            return give_reason(reason, MESSAGE_WRONG,
-                               "dtype, shape and data_offsets of its tensor '%.40s' do not "
-                               "agree",
-                               name);
-        tensor->data = data + place->from;
-        for (size_t i = 0; i < message->n; i++)
-            if (place->from < places[i].to && places[i].from < place->to)
-                return give_reason(reason, MESSAGE_WRONG, "its tensors '%s' and '%s' overlap",
-                                   message->tensors[i].name, tensor->name);
-        covered += tensor->bytes;
-        message->n++;
+        if (json_unpack(json_object_get(entry, "data_offsets"), "[I,I!]", &from, &to) != 0 ||
+            from < 0 || to < from)
+            return give_reason(reason, MESSAGE_LOST,
+                               "data_offsets of a tensor are no two offsets in order");
+        *total = (uint64_t)to > *total ? (uint64_t)to : *total;
+        covered += (uint64_t)(to - from);
+        if (status == MESSAGE_WHOLE)
+            status = read_entry(message, name, entry, (uint64_t)from, (uint64_t)to, reason);
     }
-    return covered == total ? MESSAGE_WHOLE
-                            : give_reason(reason, MESSAGE_WRONG,
-                                          "its tensors leave gaps between their data");
+    if (status == MESSAGE_WHOLE && covered != *total)
+        return give_reason(reason, MESSAGE_WRONG, "its tensors leave gaps between their data");
+    return status;
 }
 
 /* Returns the metadata if it is an object of texts, or NULL. */
@@ -213,30 +217,14 @@ static json_t *read_metadata(json_t *header)
     return json_incref(metadata);
 }
 
-/* Sets *total to the number of bytes after the header. Returns false if the offsets of a tensor do not tell. */
-static bool count_data(json_t *header, uint64_t *total)
-{
-    const char *name;
-    json_t *entry;
-    *total = 0;
-    json_object_foreach(header, name, entry)
-    {
-        struct place place = { 0, 0 };
-        if (strcmp(name, "__metadata__") != 0 && !read_place(entry, &place))
-            return false;
-        *total = place.to > *total ? place.to : *total;
-    }
-    return true;
-}
-
 static enum message_status read_data(struct message *message, json_t *header,
                                      message_source *source, void *user, size_t most_bytes,
                                      char reason[MESSAGE_TEXT])
 {
     uint64_t total;
-    if (!count_data(header, &total))
-        return give_reason(reason, MESSAGE_LOST,
-                           "data_offsets of a tensor are no two offsets in order");
+    const enum message_status status = read_header(message, header, &total, reason);
+    if (status == MESSAGE_LOST)
+        return status;
     if (total > most_bytes)
         return give_reason(reason, MESSAGE_LOST,
                            "its header announces %llu bytes of tensors, expected at most %zu",
@@ -246,11 +234,14 @@ static enum message_status read_data(struct message *message, json_t *header,
         return give_reason(reason, MESSAGE_LOST, "out of memory");
     if (!source(user, message->buffer, total))
         return MESSAGE_CUT;
+    for (size_t i = 0; i < message->n; i++)
+        message->tensors[i].data =
+            (const unsigned char *)message->buffer + message->tensors[i].offset;
     message->metadata = read_metadata(header);
     if (!message->metadata)
         return give_reason(reason, MESSAGE_WRONG,
                            "its __metadata__ is no object whose values are strings");
-    return read_tensors(message, header, message->buffer, total, reason);
+    return status;
 }
 
 enum message_status message_read(struct message *message, message_source *source, void *user,

@@ -4,7 +4,7 @@
 #include "base/text/text.h"
 #include "conformance/problem/guard.h"
 #include "connection.h"
-#include "exchange.h"
+#include "prompt.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -117,7 +117,8 @@ static bool is_offered(const struct prompt *prompt, char reason[MESSAGE_TEXT])
         return false;
     }
     if (prompt->farthest > program.max_position) {
-        snprintf(reason, MESSAGE_TEXT, "position %lld", (long long)prompt->farthest);
+        snprintf(reason, MESSAGE_TEXT, "positions beyond %lld",
+                 (long long)program.max_position);
         return false;
     }
     return true;

@@ -36,6 +36,13 @@ def ignores_partial(x: Any, cos: Any, sin: Any) -> Any:
     return rotate(x, cos, sin, x.shape[-1])
 
 
+def rotate_half_heads(x: Any, cos: Any, sin: Any, rotary_dim: int) -> Any:
+    out, n, half = x.copy(), rotary_dim // 2, x.shape[-1] // 2
+    a, b, c, s = x[..., :n], x[..., half : half + n], cos[:, None], sin[:, None]
+    out[..., :n], out[..., half : half + n] = a * c - b * s, a * s + b * c
+    return out
+
+
 def in_f16(array: Any) -> Any:
     return array.astype("f2").astype(array.dtype)
 
@@ -46,6 +53,7 @@ def raises(x: Any, cos: Any, sin: Any) -> Any:
 
 WRONG: Dict[str, Tuple[Callable[..., Any], str]] = {  # and a part of the result
     "sign": (lambda x, cos, sin, rotary_dim: rotate(x, cos, -sin, rotary_dim), "the sine has the other sign"),
+    "pairs": (rotate_half_heads, "half the head apart: rotary_dim is taken for head_dim"),
     "pairing": (rotate_adjacent, "as by rope_interleaved"),
     "next row": (lambda x, cos, sin, rotary_dim: rotate(x, np.roll(cos, 1, 0), np.roll(sin, 1, 0), rotary_dim), "ulp"),
     "f16 tables": (lambda x, cos, sin, rotary_dim: rotate(x, in_f16(cos), in_f16(sin), rotary_dim), "rounded to f16"),
@@ -57,7 +65,7 @@ WRONG: Dict[str, Tuple[Callable[..., Any], str]] = {  # and a part of the result
 }  # fmt: skip
 
 WRONG_TABLES: Dict[str, Tuple[Callable[..., Any], str]] = {
-    "base": (lambda p, f, a: table(p, (1e4 ** -(np.arange(len(f)) / len(f))).astype(f.dtype), a), "ulp"),
+    "base": (lambda p, f, a: table(p, (1e4 ** -(np.arange(len(f)) / len(f))).astype(f.dtype), a), "rope_theta is"),
     "next position": (lambda p, f, a: table(p + 1, f, a), "each position is one too high"),
     "f16": (lambda p, f, a: tuple(map(in_f16, table(p, f, a))), "rounded to f16"),
     "attention factor": (lambda p, f, a: table(p, f, 1.0), "attention factor is missing"),
@@ -148,8 +156,9 @@ def test_positions_beyond_the_largest_are_not_asked() -> None:
         seen.append(int(abs(positions).max()) if positions.size else 0)
         return table(positions, inv_freq, attention_factor)
 
-    assert posenc.check(function, "rope_table", numerics="exact", max_position=1000)
-    assert max(seen) == 1000
+    result = posenc.check(function, "rope_table", numerics="exact", max_position=1000)
+    assert result and max(seen) == 1000
+    assert re.search(r"\n  skipped +\d+: positions beyond 1000\b", str(result)), result
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
