@@ -37,7 +37,7 @@ meanwhile() { # NAME COMMAND...
 
 # The suite that is meant for an injected fault has to detect it.
 test_faults() {
-    compile build faulty || {
+    compile build conformance/faults/faulty || {
         tally "$job: build of faulty kernels" 0 1 0
         return
     }
