@@ -13,7 +13,7 @@
 #     gcc, clang   a build of everything where each warning is an error
 #     tidy         clang-tidy finds nothing; .clang-tidy lists its checks
 #
-# Each part prints its findings and then one line. tools/check/test.sh tests that each part fails for a mistake.
+# Each part prints its findings and then one line. tools/check/test_check.py tests that each part fails for a mistake.
 all_parts='format includes signatures lengths lines spelling prose shell python gcc clang tidy'
 check_parts=$all_parts
 
