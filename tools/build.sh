@@ -1,15 +1,16 @@
 # shellcheck shell=sh
 # Sets up and compiles the folders of builds. Sourced by run, where prepare has set $meson.
 
-# Sets up a folder, and again if a library came or went since; from scratch if the compilers changed. FOLDER/run-stamp has the
-# reasons to do so. The virtual environment of tools/packages.sh stays.
+# Sets up a folder, and again if a library came or went since; from scratch if the compilers, or the cross file and options of a
+# cross build, changed. FOLDER/run-stamp has the reasons to do so. The virtual environment of tools/packages.sh stays.
 configure() { # FOLDER OPTIONS...
     folder=$1
     shift
     look 3>/dev/null
     stamp="$("$meson" --version) without:$missing"
     # Each by its version: cc is gcc.
-    compilers=$(for name in "${CC:-cc}" "${CXX:-c++}"; do $name --version 2>/dev/null | sed -n '1s/^[^ ]* //p'; done)
+    compilers=$(for name in "${CC:-cc}" "${CXX:-c++}"; do $name --version 2>/dev/null | sed -n '1s/^[^ ]* //p'; done
+        [ "${1:-}" != --cross-file ] || echo "$* $(cksum <"$2")")
     if [ -f "$folder/build.ninja" ]; then
         old=$(cat "$folder/run-stamp" 2>/dev/null)
         [ "$old" != "$stamp
