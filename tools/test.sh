@@ -118,10 +118,8 @@ done | tests_of
 tests_of <<'ROWS'
 also after --no-install|./run --no-install nonsense|2|='nonsense'
 a bundle has one name|./run bundle one.tar.gz two.tar.gz|2|=bundle takes one file; there are: one.tar.gz two.tar.gz
-which is no .zip|./run bundle x.zip|1|=bundle: x.zip: expected NAME.tar.gz, or a folder
-nor .tgz|./run bundle x.tgz|1|=bundle: x.tgz: expected NAME.tar.gz, or a folder
-nor .tar.xz|./run bundle x.tar.xz|1|=bundle: x.tar.xz: expected NAME.tar.gz, or a folder
-nor a folder that is there|./run bundle cli|1|=bundle: cli is there: expected NAME.tar.gz, or a folder that is not there yet
+which is no .zip|./run bundle x.zip|1|=bundle: x.zip: expected NAME.tar.gz
+nor a folder|./run bundle cli|1|=bundle: cli: expected NAME.tar.gz
 nor a file in a folder that is not there|./run bundle nowhere/x.tar.gz|1|=bundle: nowhere/x.tar.gz: its folder is not there
 nor built on a release that nobody tried|BUNDLE_SUITE=buster ./run bundle|1|=BUNDLE_SUITE
 ROWS
