@@ -147,7 +147,7 @@ done <"$work/encodings"
 surveyed=$(sed -n 's/^The library has \([0-9]*\) types of models.*/\1/p' "$docs/models.md")
 check_text docs/models.md "\`posenc list types\` prints these and $(($(count_types 'model types') - surveyed)) more"
 
-# The how-to page quotes each task. blocks.sh checks that it quotes nothing else.
+# The how-to page quotes each task. test_pages.py checks that it quotes nothing else.
 awk 'NR == FNR { page = page $0 "\n"; next } /---- Their check/ { exit }
     /^static/ { name = $0; task = "\n" } name != "" { task = task $0 "\n" }
     /^}/ { if (!index(page, task)) print name; name = "" }' "$docs/how-to.md" "$root/examples/tasks.c" >"$work/unquoted"

@@ -15,10 +15,7 @@ bare() {
     for who in root user; do
         log=build-bare/$bare_suite-$who.log
         bare_in "$bare_suite-$who" sh tools/bare/typed.sh $who >"$log" 2>&1
-        status=$? right=$(grep -c '^ok ' "$log") wrong=$(grep -c '^not ok ' "$log")
-        grep -q "^1[.][.]$((right + wrong))\$" "$log" && [ $status = 0 ] || wrong=$((wrong + 1))
-        tally "$job: $bare_suite, docs/install.md typed by $who" "$right" "$wrong" 0
-        [ "$wrong" = 0 ] || cat "$log"
+        tally_tap "$bare_suite, docs/install.md typed by $who" "$log" $?
     done
 }
 

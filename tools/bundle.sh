@@ -1,9 +1,9 @@
 # shellcheck shell=sh disable=SC2154
 # ./run bundle [FILE]: makes an archive of the program and all that it needs, which runs from any folder. Sourced by run.
 #
-# FILE is NAME.tar.gz, or a folder that does not exist yet (build-bundle/posenc-VERSION-linux-MACHINE.tar.gz). It has the
-# program, the library, plug-ins, golden vectors, the header, the Python part with the modules that it imports, the scripts
-# of examples/fleet and examples/ci, and licences.
+# FILE is NAME.tar.gz (default: build-bundle/posenc-VERSION-linux-MACHINE.tar.gz). It has the program, the library, plug-ins,
+# golden vectors, the header, the Python part with the modules that it imports, the scripts of examples/fleet and
+# examples/ci, and licences.
 #
 # The compiler is this system's. The libraries are those of an older Debian (BUNDLE_SUITE=bullseye, which is 11), so that
 # systems of that age run the bundle; all but glibc's are inside. The modules are Debian 12's and pure Python, for any Python
@@ -33,17 +33,9 @@ bundle_folders() { # FILE
     bundle_file=${1:-build-bundle/$bundle_name.tar.gz}
     bundle_stage=build-bundle/stage
     bundle_top=$bundle_stage/$bundle_name
-    case $bundle_file in
-    *.tar.gz) ;;
-    *.tar.* | *.tgz | *.zip)
-        say "bundle: $bundle_file: expected NAME.tar.gz, or a folder"
+    case $bundle_file in *.tar.gz) ;; *)
+        say "bundle: $bundle_file: expected NAME.tar.gz"
         return 1
-        ;;
-    *)
-        if [ -e "$bundle_file" ]; then
-            say "bundle: $bundle_file is there: expected NAME.tar.gz, or a folder that is not there yet"
-            return 1
-        fi
         ;;
     esac
     mkdir -p build-bundle || return 1
@@ -74,12 +66,8 @@ bundle_build() {
     [ -d build-bundle ] || mkdir build-bundle || return 1
     sed "s,@SYSROOT@,$bundle_sysroot,; s,@TREE@,$PWD,; s,@TUPLE@,$bundle_tuple,; s,@RUNTIME@,$bundle_runtime,; s,@CC@,gcc,
         s,@CXX@,g++,; s,@MACHINE@,$(uname -m)," tools/bundle/older-glibc.ini.in >$bundle_description
-    # Meson reads the description once.
-    bundle_wanted=$(cksum <$bundle_description)
-    [ "$(cat build-bundle/cross-stamp 2>/dev/null)" = "$bundle_wanted" ] || rm -rf build-bundle/build
     configure build-bundle/build --cross-file $bundle_description -Dprogram=enabled -Dbench=enabled -Dtests=disabled \
         -Dgolden=disabled || return 1
-    echo "$bundle_wanted" >build-bundle/cross-stamp
     compile_program build-bundle/build
 }
 
@@ -160,14 +148,9 @@ bundle_write() {
         s/@COMPILER@/$(gcc --version | sed -n '1s,[/&],\\&,g;1p')/g" tools/bundle/README.in >"$bundle_top/README" || return 1
     chmod 644 "$bundle_top/README"
     find "$bundle_top" -exec touch -h -d "@${SOURCE_DATE_EPOCH:-$when}" {} +
-    case $bundle_file in
-    *.tar.gz)
-        tar -c --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --format=ustar -C "$bundle_stage" "$bundle_name" \
-            >"$bundle_stage/bundle.tar" && gzip -9n <"$bundle_stage/bundle.tar" >"$bundle_file.partial" &&
-            mv "$bundle_file.partial" "$bundle_file" && rm "$bundle_stage/bundle.tar" || return 1
-        say "bundle: $bundle_file, $(wc -c <"$bundle_file") bytes, SHA-256 $(sha256sum <"$bundle_file" | cut -c 1-16)"
-        ;;
-    *) cp -a "$bundle_top" "$bundle_file" && say "bundle: $bundle_file" || return 1 ;;
-    esac
+    tar -c --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --format=ustar -C "$bundle_stage" "$bundle_name" \
+        >"$bundle_stage/bundle.tar" && gzip -9n <"$bundle_stage/bundle.tar" >"$bundle_file.partial" &&
+        mv "$bundle_file.partial" "$bundle_file" && rm "$bundle_stage/bundle.tar" || return 1
+    say "bundle: $bundle_file, $(wc -c <"$bundle_file") bytes, SHA-256 $(sha256sum <"$bundle_file" | cut -c 1-16)"
     say "bundle: glibc $bundle_glibc or newer, $(uname -m); Python 3.9 or newer for the report"
 }

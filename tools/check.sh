@@ -13,7 +13,7 @@
 #     gcc, clang   a build of everything where each warning is an error
 #     tidy         clang-tidy finds nothing; .clang-tidy lists its checks
 #
-# Each part prints its findings and then one line. tools/check/test.sh tests that each part fails for a mistake.
+# Each part prints its findings and then one line. tools/check/test_check.py tests that each part fails for a mistake.
 all_parts='format includes signatures lengths lines spelling prose shell python gcc clang tidy'
 check_parts=$all_parts
 
@@ -21,12 +21,13 @@ check() {
     mkdir -p build-check
     checkers='' words=''
     for part in $check_parts; do
+        command -v "check_$part" >/dev/null || reject "check has no part $part; its parts: $all_parts"
         words="$words $(check_tools "$part")"
     done
     # shellcheck disable=SC2086  # a list of words
     bring $words || :
-    for part in $check_parts; do # those that compile nothing run all at once
-        rm -f "build-check/$part.status"
+    # Those that compile nothing run beside the others, which use all CPUs.
+    for part in $check_parts; do
         case $part in
         gcc | clang | tidy) ;;
         *)
@@ -35,16 +36,13 @@ check() {
             ;;
         esac
     done
+    for part in $check_parts; do
+        case $part in gcc | clang | tidy) check_run "$part" ;; esac
+    done
     # shellcheck disable=SC2086  # a list of processes
     [ -z "$checkers" ] || wait $checkers
     for part in $check_parts; do
-        if command -v "check_$part" >/dev/null; then
-            [ -f "build-check/$part.status" ] || check_run "$part"
-            check_count "$part"
-        else
-            say "check has no part $part; its parts: $all_parts"
-            tally "check: $part" 0 1 0
-        fi
+        check_count "$part"
     done
 }
 

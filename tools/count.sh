@@ -82,9 +82,19 @@ meson_tests() { # FOLDER ARGUMENTS...
     tally "$job: meson test in $folder" "$@"
 }
 
+# Counts a log by an awk program that prints "PASSED FAILED SKIPPED". Another status than 0 without a failure is one.
+tally_log() { # LABEL LOG STATUS AWK
+    label=$1 log=$2 status=$3
+    # shellcheck disable=SC2046  # three numbers
+    set -- $(awk "$4" "$2")
+    [ "$status" = 0 ] || [ "$2" != 0 ] || set -- "$1" 1 "$3"
+    tally "$label" "$@"
+    [ "$2" = 0 ] || cat "$log"
+}
+
 # Counts the output of a TAP script. One that ended early has failed, and so has one that ran nothing and skipped nothing.
 tally_tap() { # NAME LOG STATUS
-    counts=$(awk '
+    tally_log "$job: $1" "$2" "$3" '
         /^1\.\.[0-9]/ { plan = substr($1, 4) }
         /^ok .*# SKIP/ { skipped++; next }
         /^ok / { passed++ }
@@ -92,24 +102,12 @@ tally_tap() { # NAME LOG STATUS
         END {
             if (plan == "" || passed + failed + skipped != plan || (passed + failed == 0 && !skipped)) failed++
             print passed + 0, failed + 0, skipped + 0
-        }' "$2")
-    name=$1 log=$2 status=$3
-    # shellcheck disable=SC2086  # three numbers
-    set -- $counts
-    [ "$status" = 0 ] || [ "$2" != 0 ] || set -- "$1" 1 "$3"
-    tally "$job: $name" "$1" "$2" "$3"
-    [ "$2" = 0 ] || cat "$log"
+        }'
 }
 
-# Counts the output of posenc verify. A log without its last line is a failure, and so is another status than 0 without one.
+# Counts the output of posenc verify. A log without its last line is a failure.
 tally_verify() { # LABEL LOG STATUS
-    counts=$(awk '
+    tally_log "$@" '
         /^[0-9]+ failed, [0-9]+ passed, [0-9]+ skipped/ { print $3, $1, $5; whole = 1 }
-        END { if (!whole) print 0, 1, 0 }' "$2")
-    before=$failed label=$1 log=$2 status=$3
-    # shellcheck disable=SC2086  # three numbers
-    set -- $counts
-    [ "$status" = 0 ] || [ "$2" != 0 ] || set -- "$1" 1 "$3"
-    tally "$label" "$@"
-    [ "$failed" = "$before" ] || cat "$log"
+        END { if (!whole) print 0, 1, 0 }'
 }

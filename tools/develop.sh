@@ -6,35 +6,20 @@
 # Builds the program and nothing else, without sanitizers. Holds the kernels (all, if none is named) to golden vectors,
 # digests, memory and properties on every backend that runs here. Then runs the parts of check that take no time.
 
-quick_build() {
-    configure build || return
-    set -- posenc
-    # Without jansson there is no program, and the engine's own runner checks all kernels.
-    pkg-config --exists jansson ||
-        set -- conformance/criterion/runner
-    ninja -C build "$@" >build/run-build.log 2>&1 && return
-    # The compiler's words, without the progress of the build.
-    grep -v '^\[[0-9]*/[0-9]*\]' build/run-build.log >&2
-    return 1
-}
-
 # Checks the kernels in $quick_kernels, or all.
 quick() {
+    configure build && compile build posenc || {
+        tally 'quick: build' 0 1 0
+        return
+    }
     # shellcheck disable=SC2086  # a list of words
     set -- $quick_kernels
-    quick_build || { tally 'quick: build' 0 1 0; return; }
-    if [ -x build/posenc ]; then
-        for kernel in "$@"; do
-            set -- "$@" --kernel "$kernel"
-            shift
-        done
-        build/posenc verify --quick "$@" >build/quick.log 2>&1
-        tally_verify "$job $quick_kernels" build/quick.log $?
-    else
-        [ $# = 0 ] || say 'no program without jansson: every kernel is checked'
-        build/conformance/criterion/runner build/golden >build/quick.log 2>&1
-        tally_runner "$job" build/quick.log
-    fi
+    for kernel in "$@"; do
+        set -- "$@" --kernel "$kernel"
+        shift
+    done
+    build/posenc verify --quick "$@" >build/quick.log 2>&1
+    tally_verify "$job $quick_kernels" build/quick.log $?
     check_parts='format includes lengths'
     check
 }
@@ -86,7 +71,7 @@ survey_torch=2.13.0 survey_newer=5.23.0 survey_older=4.57.6
 survey() {
     configure build && ninja -C build posenc >build/run-build.log || return 1
     for release in $survey_newer $survey_older; do
-        survey_environment $release || return 1
+        environment build-survey/$release "torch==$survey_torch" "transformers==$release" pillow scipy || return 1
     done
     for release in $survey_newer $survey_older; do
         survey_of $release || {
@@ -96,14 +81,6 @@ survey() {
     done
     build-survey/$survey_newer/bin/python conformance/models/survey/models_page.py build-survey/$survey_newer.json \
         build-survey/$survey_older.json >build-survey/models.md && cp build-survey/models.md docs/models.md
-}
-
-survey_environment() { # RELEASE
-    [ ! -f "build-survey/$1/complete" ] || return 0
-    bring /usr/share/doc/python3-venv:python3-venv || return 1
-    say "survey: transformers $1 comes into build-survey/$1"
-    python3 -m venv "build-survey/$1" && build-survey/"$1"/bin/pip install -q "torch==$survey_torch" "transformers==$1" \
-        pillow scipy >&2 && touch "build-survey/$1/complete"
 }
 
 # Runs the survey with one release. build-survey/RELEASE.jsonl keeps the answers of transformers.

@@ -14,12 +14,12 @@ test_aarch64() {
     for backend in scalar sleef_neon autovec_neon libm; do
         emulated_again neoverse-n1-$backend neoverse-n1 $backend
     done
-    emulated_primitives neoverse-n1 neoverse-n1
+    emulated_primitives neoverse-n1 neoverse-n1 scalar neon
     emulated_lengths sve sve_cpu 128 256 512 2048
     # The source of autovec names no lanes, so that one length is enough.
     emulated_again sve-256-autovec_sve "$(sve_cpu 256)" autovec_sve
     emulated_meson max
-    emulated_default neoverse-n1 neon sve 'CPU lacks sve'
+    emulated_backends neoverse-n1 neon '*sve:sve'
     emulated_count
 }
 
@@ -50,11 +50,11 @@ test_riscv64() {
     emulated_ready riscv64 riscv64 || return 0
     emulated_again no-vectors-scalar rv64 scalar
     emulated_again no-vectors-libm rv64 libm
-    emulated_primitives no-vectors rv64
+    emulated_primitives no-vectors rv64 scalar
     emulated_lengths rvv rvv_cpu 128 256 512 1024
     emulated_again rvv-256-autovec_rvv "$(rvv_cpu 256)" autovec_rvv
     emulated_meson "$(rvv_cpu 256)"
-    emulated_default rv64 scalar rvv 'CPU lacks v'
+    emulated_backends rv64 scalar '*rvv:v'
     emulated_count
 }
 
@@ -96,16 +96,12 @@ emulated_build() { # MACHINE DEBIAN-NAME SUITE PACKAGES...
     await_early
     sysroot_of "$@" || return
     description=build-sysroot/$machine.ini
-    sed "s,@SYSROOT@,$sysroot," "tools/$machine-linux.ini.in" >"$description"
+    { sed "s,@SYSROOT@,$sysroot," "tools/$machine-linux.ini.in" && sed 's/^/# /' "$sysroot/.packages"; } >"$description"
     # Alone, a job tests kernels as they are installed.
     as_installed='-Dcalled=false'
     [ "$brief" = no ] || as_installed='-Dcalled=true -Doptimization=2'
-    # Meson reads the description once, so a build with another one, or with other packages, begins anew.
-    wanted=$(echo "$as_installed" | cat - "$description" "$sysroot/.packages" | cksum)
-    [ "$(cat "$cross/cross-stamp" 2>/dev/null)" = "$wanted" ] || rm -rf "$cross"
     # shellcheck disable=SC2086  # a list of words
     configure "$cross" --cross-file "$description" -Dexplore=disabled $as_installed || return 1
-    echo "$wanted" >"$cross/cross-stamp"
     compile "$cross"
 }
 
@@ -146,15 +142,17 @@ emulated_start() { # KIND-NAME CPU PROGRAM ARGUMENTS...
     } &
 }
 
-emulated_primitives() { # NAME CPU
-    emulated_start "primitives-$1" "$2" "$cross/impl/simd/tests/primitives"
+emulated_primitives() { # NAME CPU BACKEND...
+    name=$1 cpu=$2
+    shift 2
+    emulated_start "primitives-$name" "$cpu" "$cross/impl/simd/tests/primitives" "$@"
 }
 
-# Starts conformance/criterion/runner without its scans of accuracy.
+# Starts conformance/criterion/runner without its scans of accuracy, for a backend or all.
 emulated_runner() { # NAME CPU BACKEND OPTIONS...
     name=$1 cpu=$2 backend=$3
     shift 3
-    emulated_start "runner-$name" "$cpu" "$cross/conformance/criterion/runner" --no-accuracy --backend "$backend" "$@" \
+    emulated_start "runner-$name" "$cpu" "$cross/conformance/criterion/runner" --no-accuracy ${backend:+--backend "$backend"} "$@" \
         "$cross/golden"
 }
 
@@ -170,7 +168,7 @@ emulated_lengths() { # BACKEND FUNCTION-THAT-PRINTS-THE-CPU BITS...
     shift 2
     for bits; do
         "emulated_$again" "$vector-$bits" "$("$cpu_of" "$bits")" "$vector"
-        emulated_primitives "$vector-$bits" "$("$cpu_of" "$bits")"
+        emulated_primitives "$vector-$bits" "$("$cpu_of" "$bits")" "$vector"
         again=again
     done
 }
@@ -204,16 +202,37 @@ emulated_meson() { # CPU
     unset QEMU_CPU
 }
 
-# Tests that a backend runs calls by default on a CPU, and that another one is off for a reason.
-emulated_default() { # CPU DEFAULT OFF REASON
-    log=$cross/list.log right=0
-    emulated "$1" "$cross/posenc" list backends >"$log" 2>&1
-    ! grep -q "^[*] $2 " "$log" || right=1
-    # A backend is a line with its name and more lines with its needs.
-    if awk -v name="$3" '/^[*+ ] [a-z]/ { of = substr($0, 3) ~ "^" name " " }
-        of' "$log" | grep -q ": $4\$"; then
-        right=$((right + 1))
-    fi
-    tally "$job: the default on $1 is $2, $3 is off: $4" $right $((2 - right)) 0
-    [ $right = 2 ] || cat "$log"
+# Tests the list of backends on a CPU: those that match a pattern are off for a reason, the others run, one by default. The
+# program rejects one that is off, and names the default among those that run.
+emulated_backends() { # CPU DEFAULT PATTERN:FEATURE...
+    cpu=$1 default=$2 off=none right=0 wrong=0
+    shift 2
+    emulated "$cpu" "$cross/posenc" list backends | awk '
+        function flush() { if (name) print name, state }
+        /^[*+ ] [a-z]/ && split(substr($0, 3), field, " ") > 4 && field[4] ~ /^(yes|no)$/ {
+            flush()
+            name = field[1]
+            state = field[4] == "no" ? "off:" : /^[*]/ ? "default" : "runs"
+        }
+        /^ *needs .*: / && state == "off:" { state = state " " substr($0, match($0, /: /) + 2) }
+        END { flush() }' >"$cross/list.log"
+    while read -r name state; do
+        expected=runs
+        [ "$name" != "$default" ] || expected=default
+        for pair; do
+            # shellcheck disable=SC2254  # a pattern
+            case $name in ${pair%%:*}) expected="off: CPU lacks ${pair#*:}" off=$name && break ;; esac
+        done
+        if [ "$state" = "$expected" ]; then right=$((right + 1)); else wrong=$((wrong + 1)) && say "$job: $name: $state, expected $expected"; fi
+    done <"$cross/list.log"
+    for words in "-E POSENC_BACKEND=$off $cross/posenc list" "$cross/posenc verify --backend $off"; do
+        # shellcheck disable=SC2086  # a list of words
+        emulated "$cpu" $words >"$cross/rejected.out" 2>"$cross/rejected.log"
+        if [ $? = 2 ] && [ ! -s "$cross/rejected.out" ] && grep -q "$off: cannot run here.*expected one of.*$default" "$cross/rejected.log"; then
+            right=$((right + 1))
+        else
+            wrong=$((wrong + 1)) && say "$job: $words is not rejected: $(cat "$cross/rejected.log")"
+        fi
+    done
+    tally "$job: backends on $cpu, of which $default is the default" $right $wrong 0
 }

@@ -37,7 +37,7 @@ meanwhile() { # NAME COMMAND...
 
 # The suite that is meant for an injected fault has to detect it.
 test_faults() {
-    compile build faulty || {
+    compile build conformance/faults/faulty || {
         tally "$job: build of faulty kernels" 0 1 0
         return
     }
@@ -121,20 +121,17 @@ await_early() {
 
 course_torch=2.13.0 course_transformers=5.24.0 course_axe=0.1.8
 
-course_tools='/usr/share/doc/python3-venv:python3-venv'
+course_tools=$environment_tools
 
 course_environment() {
     venv=$PWD/build-torch
-    [ ! -f "$venv/complete" ] || return 0
-    python3 -m venv "$venv" &&
-        "$venv/bin/pip" install -q "torch==$course_torch" "transformers==$course_transformers" jax ml_dtypes numpy pytest >&2 &&
-        "$venv/bin/pip" install -q --no-deps --target "$venv/axe" "axe-playwright-python==$course_axe" >&2 &&
-        touch "$venv/complete"
+    environment build-torch "torch==$course_torch" "transformers==$course_transformers" jax ml_dtypes numpy pytest &&
+        { [ -d "$venv/axe" ] || "$venv/bin/pip" install -q --no-deps --target "$venv/axe" "axe-playwright-python==$course_axe" >&2; }
 }
 
 test_course() {
     await_early
-    bring $course_tools && course_environment || {
+    course_environment || {
         cannot "$job: PyTorch $course_torch and axe from PyPI"
         return
     }

@@ -288,3 +288,15 @@ absent() { # COMMAND:PACKAGE...
     done
     [ -n "$missing" ]
 }
+
+environment_tools=/usr/share/doc/python3-venv:python3-venv
+
+# Makes a virtual environment with packages of PyPI, once: FOLDER/complete says that it has them.
+environment() { # FOLDER PACKAGE...
+    folder=$1
+    shift
+    [ ! -f "$folder/complete" ] || return 0
+    bring $environment_tools || return 1
+    say "packages of PyPI come into $folder: $*"
+    python3 -m venv "$folder" && "$folder/bin/pip" install -q "$@" >&2 && touch "$folder/complete"
+}

@@ -28,22 +28,23 @@ case $1 in
 --version) echo 1.0.1 ;;
 setup)
     for folder; do :; done
-    [ "$2" != --wipe ] || rm -rf "$folder"
     mkdir -p "$folder/meson-info"
     touch "$folder/build.ninja"
-    printf '"c": {\n"full_version": "%s",\n"build": {\n' "$(${CC:-cc} --version)" >"$folder/meson-info/intro-compilers.json"
     for file in lib/libposenc.a posenc.pc posenc plugins/one.so; do echo "  \"$PWD/build/$file\": \"/usr/local/$file\","; done \
         >"$folder/meson-info/intro-installed.json" ;;
-compile)
-    [ -z "$SLOW" ] || { echo '[0/40] Regenerating' && echo '[10/40] Compiling x.c' && sh -c "$SLOW"; }
-    [ -z "$MAKES" ] || { printf '#!/bin/sh\necho "the program: $*"\n' >build/posenc && chmod +x build/posenc; } ;;
 esac
+STUB
+make_stub ninja <<'STUB'
+[ "$1" != --version ] || { echo 1.11 && exit; }
+echo "$NINJA_STATUS"
+[ -z "$SLOW" ] || sh -c "$SLOW"
+[ ! -d build ] || cd build
+[ -z "$MAKES" ] || { printf '#!/bin/sh\necho "the program: $*"\n' >posenc && chmod +x posenc; }
 STUB
 for compiler in cc c++ gcc clang; do
     case $compiler in clang) words='Debian clang version 14.0.6' ;; *) words="$compiler (Debian) 12.2.0" ;; esac
     echo "[ \"\$1\" = -E ] || echo '$words'" | make_stub $compiler
 done
-echo 'echo 1.11' | make_stub ninja
 echo 'case " $HAS " in *" $2 "*) ;; *) exit 1 ;; esac' >packages # --exists NAME
 { echo '[ "$1" != --version ] || { echo 1.8; exit; }' && cat packages; } | make_stub pkg-config
 echo 'exit 0' | make_stub true
@@ -82,64 +83,46 @@ run_stubbed() { # NAME=VALUE... ./run ARGUMENTS...
     run env -i PATH="$scratch/bin" HOME="$scratch" MESON=meson HAS="$everything" MODULES="$modules" MAKES=yes "$@"
 }
 
-# Tests the exit status of the last run, and that it printed each of some texts.
-expect_output() { # NAME STATUS TEXT...
-    name=$1 missing=
-    [ $status = "$2" ] || missing="exit $2; it is $status"
-    shift 2
-    for text; do
-        grep -qF -e "$text" stderr stdout || missing=$text
+# One test for each row of stdin: its name | variables and words of ./run | exit status | what it prints (=), calls (+) and does
+# not call (-). The build of the row before is there only if the name begins with "then".
+tests_of() {
+    while IFS='|' read -r name words wanted checks; do
+        case $name in then*) ;; *) rm -rf work/build ;; esac
+        eval "run_stubbed $words" </dev/null
+        missing=
+        [ $status = "$wanted" ] || missing="exit $wanted, it is $status"
+        echo "$checks" | awk -F ' && ' '{ for (i = 1; i <= NF; i++) print $i }' >checks
+        while read -r check; do
+            case $check in
+            =*) grep -qF -e "${check#=}" stderr stdout ;;
+            +*) grep -qE -e "${check#+}" calls ;;
+            -*) ! grep -qE -e "${check#-}" calls ;;
+            esac || missing="$missing $check"
+        done <checks
+        same "$name" "$missing" ''
     done
-    same "$name" "without: $missing" 'without: '
-}
-
-expect_call() { # NAME PATTERN: the last run called such a program
-    grep -q -e "$2" calls
-    verdict "$1" "not called: $2"
-}
-expect_no_call() { # NAME PATTERN: it called none
-    ! grep -q -e "$2" calls
-    verdict "$1" "called: $2"
-}
-remove_build() { # removes the build
-    rm -rf work/build
 }
 
 # ---- Words that are no job ----
 
-run_stubbed ./run nonsense
-expect_output 'a word that is no job is rejected, with those that are' 2 "no job and no command 'nonsense'" test-sanitizers verify
-expect_no_call 'at once' 'meson\|apt-get'
-run_stubbed ./run --no-install nonsense
-expect_output 'also after --no-install' 2 "'nonsense'"
-for word in test test-all test-aarch64 build coverage; do
-    run_stubbed ./run $word nonsense
-    expect_output "$word takes no words" 2 "$word takes no words; there are: nonsense"
-    expect_no_call 'at once' 'meson\|apt-get'
-done
+jobs_of_all=$(sed -n 's/^    tests \(check test .*\)/\1/p' "$root/run")
+for word in $jobs_of_all $(sed -n '/^case .job in$/,$s/^\([a-z][a-z0-9 |-]*\))$/\1/p' "$root/run" | tr -d '|'); do
+    echo "$word is named where a job is not known|./run nonsense|2|=no job and no command 'nonsense' && = $word && -^meson [a-z] && -apt-get"
+done | tests_of
 for word in $(sed -n 's/^    { "\([a-z]*\)",.*/\1/p' work/cli/main.c); do
-    remove_build
-    run_stubbed ./run "$word" --help
-    expect_output "$word goes to the program" 0 "the program: $word --help"
-done
-tested=$(sed -n 's/^    tests \(check test .*\)/\1/p' "$root/run")
-run_stubbed ./run nonsense
-for word in $tested $(sed -n '/^case .job in$/,$s/^\([a-z][a-z0-9 |-]*\))$/\1/p' "$root/run" | tr -d '|'); do
-    expect_output "$word is named where a job is not known" 2 " $word"
-done
-
-run_stubbed ./run bundle one.tar.gz two.tar.gz
-expect_output 'a bundle has one name' 2 'bundle takes one file; there are: one.tar.gz two.tar.gz'
-for name in x.zip x.tgz x.tar.xz; do
-    run_stubbed ./run bundle $name
-    expect_output "which is not $name" 1 "bundle: $name: expected NAME.tar.gz, or a folder"
-done
-run_stubbed ./run bundle cli
-expect_output 'nor a folder that is there' 1 'bundle: cli is there: expected NAME.tar.gz, or a folder that is not there yet'
-run_stubbed ./run bundle nowhere/x.tar.gz
-expect_output 'nor a file in a folder that is not there' 1 'bundle: nowhere/x.tar.gz: its folder is not there'
-run_stubbed BUNDLE_SUITE=buster ./run bundle
-expect_output 'nor built on a release that nobody tried' 1 'BUNDLE_SUITE'
+    echo "$word goes to the program|./run $word --help|0|=the program: $word --help"
+done | tests_of
+for word in test test-all test-aarch64 build coverage; do
+    echo "$word takes no words|./run $word nonsense|2|=$word takes no words; there are: nonsense && -^meson [a-z] && -apt-get"
+done | tests_of
+tests_of <<'ROWS'
+also after --no-install|./run --no-install nonsense|2|='nonsense'
+a bundle has one name|./run bundle one.tar.gz two.tar.gz|2|=bundle takes one file; there are: one.tar.gz two.tar.gz
+which is no .zip|./run bundle x.zip|1|=bundle: x.zip: expected NAME.tar.gz
+nor a folder|./run bundle cli|1|=bundle: cli: expected NAME.tar.gz
+nor a file in a folder that is not there|./run bundle nowhere/x.tar.gz|1|=bundle: nowhere/x.tar.gz: its folder is not there
+nor built on a release that nobody tried|BUNDLE_SUITE=buster ./run bundle|1|=BUNDLE_SUITE
+ROWS
 
 # ---- Counts ----
 
@@ -165,7 +148,7 @@ same 'a run of no backend is a failure' "$counted" 'quick: ran no backend: 0 pas
 
 # ---- The workflow ----
 
-for word in $tested; do
+for word in $jobs_of_all; do
     grep -q "run: ./run ${word}\$\|command: .*[[ ]${word}[],]" "$root/.github/workflows/ci.yml"
     same "continuous integration runs $word" $? 0
 done
@@ -174,163 +157,106 @@ for release in 12 13; do
     same "and tests on a bare Debian $release" $? 0
 done
 
-# ---- Without jansson ----
+# ---- What a machine lacks ----
 
-for word in report bench; do
-    remove_build
-    run_stubbed HAS='criterion benchmark' ./run $word
-    expect_output "$word without jansson is rejected" 2 "$word: it takes the program, and that takes jansson" \
-        "to install it: su -c 'apt-get install libjansson-dev'"
-    expect_no_call 'before anything is built' '^meson [a-z]'
-done
-run_stubbed HAS='criterion benchmark' MAKES= ./run build
-expect_output 'the library is built without it' 0 'the program is not'
-
-# ---- Without rights ----
-
-line='apt-get install libjansson-dev libcriterion-dev libsleef-dev'
-run_stubbed HAS=benchmark ./run build
-expect_output 'without rights: why, and the line to copy' 0 'not installed, that takes root, or sudo' "to install them: su -c '$line'"
-expect_no_call 'and nothing is installed' '^apt-get install'
-run_stubbed HAS=benchmark WHO=0 ./run --no-install build
-expect_output 'with --no-install, too' 0 'not installed, --no-install' "to install them: $line"
-run_stubbed HAS=benchmark WHO=0 ./run build
-expect_call 'root installs' '^apt-get install .* libjansson-dev libcriterion-dev libsleef-dev'
-run_stubbed HAS= WHO=0 ./run report
-expect_call 'a report takes what makes it' '^apt-get install .* libjansson-dev libbenchmark-dev libsleef-dev$'
-run_stubbed HAS= WHO=0 MODULES= ./run test
-expect_call 'and tests are built with everything' '^meson compile -C build$'
-expect_call 'and take what they need as well' '^apt-get install .* libcriterion-dev .* python3-pytest python3-jsonschema python3-gmpy2'
-run_stubbed HAS=jansson WHO=0 MODULES= ./run plot
-expect_call 'pictures take matplotlib, and no test' '^apt-get install .* libsleef-dev .*python3-jinja2 python3-rich python3-matplotlib$'
+tests_of <<'ROWS'
+report without jansson is rejected|HAS='criterion benchmark' ./run report|2|=report: it takes the program, and that takes jansson && =to install it: su -c 'apt-get install libjansson-dev' && -^meson [a-z]
+so is bench|HAS='criterion benchmark' ./run bench|2|=bench: it takes the program, and that takes jansson && -^meson [a-z]
+the library is built without it|HAS='criterion benchmark' MAKES= ./run build|0|=the program is not
+without rights: why, and the line to copy|HAS=benchmark ./run build|0|=not installed, that takes root, or sudo && =to install them: su -c 'apt-get install libjansson-dev libcriterion-dev libsleef-dev' && -^apt-get install
+with --no-install, too|HAS=benchmark WHO=0 ./run --no-install build|0|=not installed, --no-install && =to install them: apt-get install libjansson-dev libcriterion-dev libsleef-dev && -^apt-get install
+root installs|HAS=benchmark WHO=0 ./run build|0|+^apt-get install .* libjansson-dev libcriterion-dev libsleef-dev
+a report takes what makes it|HAS= WHO=0 ./run report|2|+^apt-get install .* libjansson-dev libbenchmark-dev libsleef-dev$
+tests are built with everything, and take what they need|HAS= WHO=0 MODULES= ./run test|1|+^ninja -C build$ && +^apt-get install .* libcriterion-dev .* python3-pytest python3-jsonschema python3-gmpy2
+pictures take matplotlib, and no test|HAS=jansson WHO=0 MODULES= ./run plot|0|+^apt-get install .* libsleef-dev .*python3-jinja2 python3-rich python3-matplotlib$
+ROWS
 echo 'echo "sudo: a password is required" >&2; exit 1' | make_stub sudo
-run_stubbed HAS=benchmark ./run build
-expect_output 'a sudo that wants a password is said to want one' 0 'sudo wants a password' "to install them: sudo $line"
-expect_no_call 'and nothing is asked' '^sudo [^-]\|^apt-get'
+tests_of <<'ROWS'
+a sudo that wants a password is said to want one|HAS=benchmark ./run build|0|=sudo wants a password && =to install them: sudo apt-get install libjansson-dev && -^sudo [^-] && -^apt-get
+ROWS
 echo '[ "$1" = -n ] && shift && exec "$@"' | make_stub sudo
-run_stubbed HAS=benchmark ./run build
-expect_call 'a sudo that wants none installs' '^apt-get install .* libjansson-dev'
+tests_of <<'ROWS'
+a sudo that wants none installs|HAS=benchmark ./run build|0|+^apt-get install .* libjansson-dev
+ROWS
 rm bin/sudo
-mv bin/ninja ninja
-run_stubbed ./run build
-expect_output 'without ninja there is no build' 2 'missing: ninja' "to install them: su -c 'apt-get install ninja-build'"
+mv bin/ninja .
+tests_of <<'ROWS'
+without ninja there is no build|./run build|2|=missing: ninja && =to install them: su -c 'apt-get install ninja-build'
+ROWS
 mv ninja bin
+mv bin/pkg-config .
+tests_of <<'ROWS'
+pkg-config is named where it is missing|./run build|0|=pkgconf
+what takes it is rejected|./run report|2|=to install it: su -c 'apt-get install pkgconf libjansson-dev'
+ROWS
+mv pkg-config bin
 
 # ---- Without the packages of the page ----
 
 rm share/d3/d3.min.js
-venv='^python3 -m venv --system-site-packages build/venv$' pip='^venv: -m pip install .* jinja2>=[0-9.]* rich>=[0-9.]* XStatic-D3$'
-remove_build
-run_stubbed MODULES=venv ./run --no-install report
-expect_output 'with --no-install the packages of the page are named' 0 'python3-jinja2 python3-rich libjs-d3' 'the program: report'
-expect_no_call 'and pip is not called' "$venv"
+tests_of <<'ROWS'
+with --no-install the packages of the page are named|MODULES=venv ./run --no-install report|0|=python3-jinja2 python3-rich libjs-d3 && =the program: report && -^python3 -m venv
+ROWS
 touch share/d3/d3.min.js
-for modules_here in 'jinja2:rich' 'rich:jinja2'; do
-    remove_build
-    run_stubbed MODULES="venv ${modules_here%:*}" SYSTEM_MODULES=${modules_here#*:} ./run report
-    expect_call "two Pythons with a module each ($modules_here) are not enough" "$venv"
-done
-remove_build
-run_stubbed MODULES=venv SYSTEM_MODULES='jinja2 rich' ./run report
-expect_no_call 'one with both is' "$venv"
+tests_of <<'ROWS'
+two Pythons with a module each are not enough|MODULES='venv jinja2' SYSTEM_MODULES=rich ./run report|0|+^python3 -m venv
+nor the other way round|MODULES='venv rich' SYSTEM_MODULES=jinja2 ./run report|0|+^python3 -m venv
+one with both is|MODULES=venv SYSTEM_MODULES='jinja2 rich' ./run report|0|-^python3 -m venv
+ROWS
 rm share/d3/d3.min.js
-remove_build
-run_stubbed MODULES=venv ./run report
-expect_output 'without rights pip brings them' 0 'installing jinja2 rich d3 by pip, in build/venv' 'the program: report'
-expect_call 'in a virtual environment' "$venv"
-expect_call 'as many as pyproject.toml names' "$pip"
-run_stubbed MODULES=venv ./run report
-expect_no_call 'once' "$venv\|$pip"
-run_stubbed MODULES=venv CC=clang ./run build
-expect_call 'another compiler' '^meson setup --wipe build$'
-same 'keeps the virtual environment' "$(ls work/build/venv/bin)" "$(printf 'python3\npython3-installed')"
-remove_build
+tests_of <<'ROWS'
+without rights pip brings them|MODULES=venv ./run report|0|=installing jinja2 rich d3 by pip, in build/venv && =the program: report && +^python3 -m venv --system-site-packages build/venv$ && +^venv: -m pip install .* jinja2>=[0-9.]* rich>=[0-9.]* XStatic-D3$
+then no more|MODULES=venv ./run report|0|-^python3 -m venv && -^venv:
+then another compiler keeps them|MODULES=venv CC=clang ./run build|0|+^meson setup build$ && -^python3 -m venv
+ROWS
+same 'in their virtual environment' "$(ls work/build/venv/bin)" "$(printf 'python3\npython3-installed')"
 mv bin/apt-get bin/apt-cache .
 echo 'exit 0' | make_stub dnf
-run_stubbed WHO=0 MODULES='venv jinja2 rich' ./run report
-expect_output 'Fedora has no D3' 0 'no package here brings d3' 'installing d3 by pip'
-expect_call 'which pip brings' "$pip"
-remove_build
-run_stubbed WHO=0 MODULES=venv ./run report
-expect_call 'Fedora has the rest' '^dnf install .*python3-jinja2 python3-rich'
+tests_of <<'ROWS'
+Fedora has no D3, which pip brings|WHO=0 MODULES='venv jinja2 rich' ./run report|0|=no package here brings d3 && =installing d3 by pip && +^venv: -m pip install
+Fedora has the rest|WHO=0 MODULES=venv ./run report|0|+^dnf install .*python3-jinja2 python3-rich
+ROWS
 rm bin/dnf
 echo 'exit 0' | make_stub brew
-remove_build
-run_stubbed MODULES=venv OFFLINE=yes ./run report
-expect_output 'where pip cannot either, the rest is built' 0 'no package here brings jinja2' 'posenc report lacks jinja2 rich d3' 'the program: report'
-[ ! -e work/build/venv ]
-verdict 'and nothing half-made stays'
-run_stubbed MODULES=venv ./run report
-expect_call 'it is tried again' "$pip"
-remove_build
-run_stubbed MODULES= ./run report
-expect_output 'without Python the rest is built' 0 'posenc report lacks Python 3.9 or later' 'the program: report'
-remove_build
-run_stubbed MODULES=venv HAS=criterion MAKES= ./run build
-expect_no_call 'without a program there is no page' "$venv"
+tests_of <<'ROWS'
+where pip cannot either, the rest is built|MODULES=venv OFFLINE=yes ./run report|0|=no package here brings jinja2 && =posenc report lacks jinja2 rich d3 && =the program: report
+then it is tried again|MODULES=venv ./run report|0|+^venv: -m pip install
+without Python the rest is built|MODULES= ./run report|0|=posenc report lacks Python 3.9 or later && =the program: report
+without a program there is no page|MODULES=venv HAS=criterion MAKES= ./run build|0|-^python3 -m venv
+ROWS
 rm bin/brew
 mv apt-get apt-cache bin
 touch share/d3/d3.min.js
 
-# ---- A build that takes long ----
+# ---- Builds ----
 
-# The stub of meson runs until ./run has printed that it does, which a file or the screen shows.
-until='i=0; until %s; do i=$((i + 1)); [ $i -lt 6000 ] || exit 1; sleep 0.1; done'
-run_stubbed SLOW="$(printf "$until" '[ -s build/run-told ]')" ./run build
-expect_output 'a long build says what it does' 0 './run: compiling build: 40 steps, written to build/run-build.log' './run: compiled build in '
-same 'once each' "$(cat stdout stderr | grep -c compil)" 2
-run_stubbed ./run build
-! grep -q compil stderr stdout
-verdict 'and a short one nothing'
+tests_of <<'ROWS'
+a command takes what is installed|./run report|0|+^ninja -C build lib/libposenc.a posenc plugins/one.so$
+a build is set up, and has no tests|./run build|0|+^meson setup build$ && +^ninja -C build lib/libposenc.a posenc plugins/one.so$
+then once|./run build|0|-^meson setup
+then the same compiler by another name changes nothing|CC=gcc ./run build|0|-^meson setup
+then another compiler makes everything again|CC=clang ./run build|0|=build is made again, with Debian clang version 14.0.6 && +^meson setup build$
+then without CC the default does|./run build|0|=build is made again, with cc (Debian) 12.2.0 && +^meson setup build$
+then a library that came is looked for again|HAS=jansson ./run build|0|+^meson setup --reconfigure build$
+ROWS
+waits="i=0; until grep -q 'compiling build' %s; do i=\$((i + 1)); [ \$i -lt 6000 ] || exit 1; sleep 0.1; done"
+run_stubbed SLOW="$(printf "$waits" "'$scratch/stderr'")" ./run build
+ended 'a long build says where its output goes' 0 '^./run: compiling build, written to build/run-build.log' stderr
 reason=$(no_terminal)
 if [ -n "$reason" ]; then
-    skip 'on a terminal, how much, and how long' "$reason"
+    skip 'on a terminal Ninja shows its progress' "$reason"
 else
-    printf "$until" "grep -q 'compiling 10 of 40' '$scratch/screen'" >until-shown
-    cat >on-terminal <<END
-cd '$scratch/work' && exec env -i PATH='$scratch/bin' HOME='$scratch' MESON=meson HAS='$everything' MODULES='$modules' MAKES=yes \
-    SLOW="sh '$scratch/until-shown'" ./run build
-END
-    terminal 80 xterm screen "sh '$scratch/on-terminal'"
+    terminal 80 xterm screen "cd '$scratch/work' && exec env -i PATH='$scratch/bin' HOME='$scratch' MESON=meson HAS='$everything' \
+        MODULES='$modules' MAKES=yes ./run build"
     wait $shown
-    tr '\r' '\n' <screen | grep -Eq 'compiling 10 of 40, about [0-9]+ s left$' &&
-        tr '\r' '\n' <screen | grep "^$(printf '\033')" | tail -n 1 | grep -Eq 'ready|K$'
-    verdict 'on a terminal, how much, and how long'
+    grep -q 'compiling %f of %t' screen
+    verdict 'on a terminal Ninja shows its progress'
 fi
-
-# ---- Another compiler ----
-
-remove_build
-run_stubbed ./run report
-expect_call 'a command takes what is installed' '^meson compile -C build --ninja-args=lib/libposenc.a,posenc,plugins/one.so$'
-remove_build
-run_stubbed ./run build
-expect_call 'a build is set up' '^meson setup build$'
-expect_call 'and has no tests' '^meson compile -C build --ninja-args=lib/libposenc.a,posenc,plugins/one.so$'
-run_stubbed ./run build
-expect_no_call 'once' '^meson setup'
-run_stubbed CC=gcc ./run build
-expect_no_call 'the same compiler by another name changes nothing' '^meson setup'
-run_stubbed CC=clang ./run build
-expect_output 'another compiler is said' 0 'was made with cc (Debian) 12.2.0; all of it is made again with clang'
-expect_call 'and makes everything again' '^meson setup --wipe build$'
-run_stubbed ./run build
-expect_output 'afterwards, without CC, it stays' 0 'build is made with Debian clang version 14.0.6, and stays so until CC'
-expect_no_call 'as it is' '^meson setup'
-
-# ---- Without pkg-config ----
-
-remove_build
-mv bin/pkg-config .
-run_stubbed ./run build
-expect_output 'pkg-config is named where it is missing' 0 'pkgconf'
-remove_build
-run_stubbed ./run report
-expect_output 'what takes it is rejected' 2 "to install it: su -c 'apt-get install pkgconf libjansson-dev'"
 if [ -n "$build" ]; then
     printf '#!/bin/sh\nexit 127\n' >pkg-config
+    chmod +x pkg-config
     run env PATH="$scratch:$PATH" sh "$root/cli/tests/consumer.sh" "$build"
     [ $status = 0 ] && grep -q '^ok .* # SKIP no pkg-config' stdout && ! grep -q '^not ok' stdout
-    verdict 'what an installed library is found by is skipped by name'
+    verdict 'without pkg-config, what an installed library is found by is skipped by name'
 fi
 finish

@@ -29,44 +29,49 @@ test_closed_pipe() { # ARGUMENTS...
 }
 
 case_id=$("$POSENC" list cases 2>stderr | awk 'NR == 3 { print $1 }')
-kinds=$("$POSENC" list --help | sed -n 's/^usage: .*\[\([a-z|]*\)\].*/\1/p' | tr '|' ' ')
+kinds=$("$POSENC" list --help | sed -n 's/^usage: .*\[\([a-z|]*\)\].*/\1/p' | tr '|' '\n')
 few='--kernel alibi --backend scalar --case alibi/f32/given/h1-symmetric'
 # shellcheck disable=SC2086  # a list of words
 "$POSENC" verify $few --out jsonl:one.jsonl 2>stderr
 cp one.jsonl work/a.jsonl
 cp one.jsonl work/b.jsonl
 
+# Commands that load plug-ins, then all others.
+cat >loading <<COMMANDS
+list
+$(echo "$kinds" | sed 's/^/list /')
+verify -v --case $case_id
+verify -v --problem 'alibi heads=1 queries=2 keys=2'
+verify $few --out console
+verify $few --out jsonl
+verify $few --out csv
+table --problem 'sinusoidal dim=64 tokens=2000'
+bench --instructions --kernel alibi --backend scalar --dtype f32
+bench --problem 'alibi heads=2 queries=16 keys=16' --backend scalar --time-limit 0.01
+COMMANDS
+cat >others <<COMMANDS
+--help
+help list
+list --help
+--version
+explain rope_half
+vectors prompts x --kernel alibi
+report a.jsonl
+compare a.jsonl b.jsonl
+results merge a.jsonl
+tune --kernel alibi --dtype f32 --time-limit 0.1 tuning
+doctor --quick
+COMMANDS
+[ -n "${PROGRAM:-}" ] || echo 'explain --model llama-3.1-8b' >>others # Python asks a program that no emulator runs
+! "$POSENC" results trend --help >help.log 2>&1 || echo 'results trend a.jsonl' >>others # which takes rich
 for plugins in none some; do
     export POSENC_PLUGINS="$scratch/$plugins"
-    test_closed_pipe --help
-    test_closed_pipe help list
-    test_closed_pipe list --help
-    test_closed_pipe --version
-    test_closed_pipe list
-    for kind in $kinds; do
-        test_closed_pipe list "$kind"
-    done
-    test_closed_pipe explain rope_half
-    test_closed_pipe verify -v --case "$case_id"
-    [ -n "${PROGRAM:-}" ] || test_closed_pipe explain --model llama-3.1-8b # Python asks a program that no emulator runs
-    test_closed_pipe verify -v --problem 'alibi heads=1 queries=2 keys=2'
-    test_closed_pipe table --problem 'sinusoidal dim=64 tokens=2000'
-    test_closed_pipe vectors prompts x --kernel alibi
-    rm -rf work/x
-    for format in console jsonl csv; do
-        # shellcheck disable=SC2086  # a list of words
-        test_closed_pipe verify $few --out $format
-    done
-    test_closed_pipe bench --instructions --kernel alibi --backend scalar --dtype f32
-    test_closed_pipe bench --problem 'alibi heads=2 queries=16 keys=16' --backend scalar --time-limit 0.01
-    test_closed_pipe report a.jsonl
-    test_closed_pipe compare a.jsonl b.jsonl
-    ! "$POSENC" results trend --help >help.log 2>&1 || test_closed_pipe results trend a.jsonl # which takes rich
-    test_closed_pipe results merge a.jsonl
-    test_closed_pipe tune --kernel alibi --dtype f32 --time-limit 0.1 tuning
-    rm -rf work/x work/*.png work/tuning
+    # shellcheck disable=SC2046  # a file or none
+    cat loading $([ $plugins = some ] || echo others) >commands
+    while read -r words; do
+        eval "test_closed_pipe $words" </dev/null
+    done <commands
 done
-test_closed_pipe doctor --quick
 
 # Some programs let those that they start ignore SIGPIPE, which changes nothing.
 trap '' PIPE

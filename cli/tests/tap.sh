@@ -52,6 +52,16 @@ ended() { # NAME STATUS PATTERN [FILE]: how the last run ended, and what it prin
     verdict "$1" "exit $status, want $2 and in ${4:-stdout}: $3"
 }
 
+# The checks among the records of a file are those of one run of a command.
+same_checks() { # NAME FILE COMMAND...
+    name=$1 file=$2
+    shift 2
+    "$@" --out jsonl:one.jsonl >one.log 2>&1
+    grep '^{"t": *"check"' one.jsonl | sort >wanted
+    grep '^{"t": *"check"' "$file" | sort | cmp - wanted >difference && [ -s wanted ]
+    verdict "$name: the checks of one run"
+}
+
 finish() {
     ! grep -q 'not found$' "$scratch/complaints" || fail 'every function of the script exists' 'the shell complains below'
     echo "1..$tests"

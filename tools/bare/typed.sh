@@ -42,9 +42,7 @@ if [ "$who" = guest ]; then
 fi
 
 # The program of README, and the commands of docs/install.md.
-mkdir work/blocks
-awk -v out="$scratch/work/blocks" -f "$tree/docs/blocks.awk" "$tree/README.md" >blocks
-cat "$(ls work/blocks/*.c)" >"$tree/main.c"
+awk '/^```c$/ { on = 1; next } /^```/ { on = 0 } on' "$tree/README.md" >"$tree/main.c"
 if [ "$who" = root ]; then commands root; else commands 'a user'; fi >commands
 [ -s "$scratch/commands" ] || fail 'docs/install.md has commands' 'none was found'
 cd "$tree" || exit 1

@@ -4,7 +4,6 @@
 bundle=$1
 tree=$(cd "$(dirname "$0")/../.." && pwd)
 . "$tree/cli/tests/tap.sh"
-. "$tree/tools/fleet/merged.sh"
 
 # ---- Two machines: alpha and beta ----
 
@@ -81,8 +80,7 @@ cp stdout shown
 program=$results/posenc/bin/posenc
 same 'each machine had a part' "$(awk 'FNR > 1 { print $2 }' "$results"/*-*.jobs | sort -u | tr '\n' ' ')" 'alpha beta '
 same 'and the first of its kind timed' "$(grep -l '"t": *"bench"' "$results"/bench-*.jsonl | sed 's,.*/,,' | tr '\n' ' ')" 'bench-alpha.jsonl '
-test_merged 'four shards by ssh' "$results/all/results.jsonl" --quick --kernel rope_half,alibi
-test_broken_shards "$results"/*-[0-3]of4.jsonl
+same_checks 'four shards by ssh' "$results/all/results.jsonl" "$program" verify --quick --kernel rope_half,alibi
 
 # Again: what is there is not run again.
 run sh "$tree/examples/fleet/parallel.sh" "$scratch/hosts" "$bundle"

@@ -4,7 +4,6 @@
 bundle=$1
 tree=$(cd "$(dirname "$0")/../.." && pwd)
 . "$tree/cli/tests/tap.sh"
-. "$tree/tools/fleet/merged.sh"
 
 # ---- A cluster ----
 
@@ -65,26 +64,11 @@ daemons="$daemons $!"
 slurmd -D >slurmd.out 2>&1 &
 daemons="$daemons $!"
 
-# Runs a command until it succeeds, or fails after some seconds.
-await_seconds() { # SECONDS COMMAND...
-    seconds=$1
-    shift
-    begun=$(date +%s)
-    until "$@"; do
-        [ $(($(date +%s) - begun)) -lt "$seconds" ] || return 1
-        sleep 0.5
-    done
-}
 node_is_idle() {
     sinfo --noheader --format=%T 2>/dev/null | grep -q '^idle'
 }
-if await_seconds 30 node_is_idle; then
-    pass 'a node is idle'
-else
-    fail 'a node is idle' "$(tail -n 5 slurmctld.out slurmd.out slurmctld.log slurmd.log munged.log 2>&1)"
-    finish
-    exit 1
-fi
+await node_is_idle || ! tail -n 5 slurmctld.out slurmd.out slurmctld.log slurmd.log munged.log >stdout
+verdict 'a node is idle'
 listening=$(ss -Hltn "sport >= :$port and sport <= :$((port + 1))" | awk '{ print $4 }' | sort | tr '\n' ' ')
 same 'and listens on loopback alone' "$listening" "127.0.0.1:$port 127.0.0.1:$((port + 1)) "
 
@@ -99,11 +83,11 @@ all_jobs_ended() { # no job is waiting or running
 export SHARDS=4 VERIFY='verify --quick' BENCH='bench --quick --kernel alibi --backend scalar --case */l2'
 run "$unpacked/fleet/slurm.sh" --time=10
 ended 'three jobs are submitted' 0 '^shards: job [0-9]*, timing: job [0-9]*, report: job [0-9]*;'
-if await_seconds 400 all_jobs_ended; then pass 'they end'; else fail 'they end' "$(squeue)"; fi
+await all_jobs_ended || ! squeue >stdout
+verdict 'they end'
 same 'each with success' "$(scontrol show job --oneliner | sed -n 's/.*JobState=\([A-Z]*\).*/\1/p' | sort | uniq -c | tr -s ' ')" ' 6 COMPLETED'
 [ -s "$results/report.md" ] || fail 'a report is made' "$(cat "$results"/*.log)"
-test_merged 'four shards by Slurm' "$results/results.jsonl" --quick
-test_broken_shards "$results"/[0-3].jsonl
+same_checks 'four shards by Slurm' "$results/results.jsonl" "$program" verify --quick
 
 # A requeued job does nothing if the file of its shard is complete, and runs the shard again if the file was cut.
 printf '#!/bin/sh\necho again >>"%s/again"\n' "$scratch" >runs_again
@@ -125,7 +109,7 @@ run env BENCH= VERIFY='verify --quick --kernel alibi' "$unpacked/fleet/slurm.sh"
 array=$(sed -n 's/^shards: job \([0-9]*\),.*/\1/p' stdout)
 scancel "${array}_2"
 squeue --noheader --format=%A | sort -u | xargs scontrol release 
-await_seconds 200 all_jobs_ended && ! [ -e "$results/results.jsonl" ] && grep -q 'missing: shard 2 of 4' "$results"/merge-*.log
+await all_jobs_ended && ! [ -e "$results/results.jsonl" ] && grep -q 'missing: shard 2 of 4' "$results"/merge-*.log
 verdict 'a shard that was cancelled is named by the job that merges'
 stop_daemons
 finish
