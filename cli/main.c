@@ -81,12 +81,15 @@ static const struct command commands[] = {
       "  posenc table frequencies --problem 'rope_table rotary_dim=128 scaling=ntk factor=4'\n"
       "  posenc table --problem 't5_bias heads=1 queries=1 keys=9 query_offset=4\n"
       "      num_buckets=8 max_distance=16 bidirectional=true recipe=index'\n" },
-    { "vectors", FOR_VECTORS, command_vectors, "prompts DIR|answers DIR",
+    { "vectors", FOR_VECTORS, command_vectors, "export DIR|prompts DIR|answers DIR",
       "Exports golden vectors, and judges answers to them",
-      "prompts writes a new folder: each case as the file that a program answers\n"
-      "(docs/protocol.md), its expected outputs, and the calls of --model. answers reads\n"
-      "DIR/answers and gives the verdict of verify, for the same options.\n"
+      "export writes a new folder: cases.jsonl has the parameters of each case and names its\n"
+      "tensors, which are files in safetensors format. `sha256sum -c vectors/SHA256SUMS`\n"
+      "checks them there. prompts writes a new folder: each case as the file that a\n"
+      "program answers (docs/protocol.md), its expected outputs, and the calls of --model.\n"
+      "answers reads DIR/answers and gives the verdict of verify, for the same options.\n"
       "Examples\n"
+      "  posenc vectors export golden\n"
       "  posenc vectors prompts work --kernel rope_half --model llama-3.1-8b\n"
       "  posenc vectors answers work --kernel rope_half --model llama-3.1-8b\n" },
 };

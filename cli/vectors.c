@@ -1,16 +1,24 @@
 /*
- * posenc vectors: writes the calls of golden vectors and of models, with their expected outputs, as files for programs in
- * any language (docs/protocol.md). The verdict on the answers is that of posenc verify.
+ * posenc vectors: exports the golden vectors; writes the calls of golden vectors and of models, with their expected outputs,
+ * as files for programs in any language (docs/protocol.md). The verdict on the answers is that of posenc verify.
+ *
+ * An export is a folder with the files that vectors/SHA256SUMS lists, and cases.jsonl with a line for each case:
+ *
+ *     {"id": "rope_table/f32/exact/hd128", "kernel", "flags", "note", "source",
+ *      "params": {"rotary_dim": 128, ...},
+ *      "outputs": [{"name": "cos", "file": "vectors/rope.safetensors", "tensor": "ID.cos"}, ...]}
  */
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/oracle/oracle.h"
 #include "conformance/problem/guard.h"
 #include "conformance/program/program.h"
+#include "conformance/program/prompt.h"
 #include "conformance/suites/suites.h"
 #include "data.h"
 #include "session.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +26,92 @@
 #include <unistd.h>
 
 enum { PATH_BYTES = 4096 };
+
+/* Makes a folder, which must be new or empty, with folders inside. */
+static void make_folders(const char *action, const char *path, const char *const *inside)
+{
+    char folder[PATH_BYTES];
+    if (rmdir(path) != 0 && errno != ENOENT)
+        cli_reject(action, path, "expected a new or an empty folder");
+    if (mkdir(path, 0777) != 0)
+        cli_reject(action, path, "cannot be created: %s", strerror(errno));
+    for (; *inside; inside++) {
+        snprintf(folder, sizeof folder, "%.3000s/%s", path, *inside);
+        if (mkdir(folder, 0777) != 0)
+            cli_reject(action, folder, "cannot be created: %s", strerror(errno));
+    }
+}
+
+/* ---- Export ---- */
+
+/* Returns a case as JSON: all parameters of its problem, but those of the layout of its tensors only if they are not
+ * dense. */
+static json_t *make_case(const struct vector_case *c)
+{
+    const struct problem *problem = &c->problem;
+    json_t *params = json_object(), *outputs = json_array();
+    struct field field;
+    for (int i = 0; kernel_field(problem->kernel, i, &field); i++) {
+        char name[FIELD_TEXT];
+        if (field.tensor && field_is_blank(&field, problem))
+            continue;
+        field_name(&field, name);
+        json_object_set_new(params, name, prompt_parameter(&field, problem));
+    }
+    char file[128];
+    snprintf(file, sizeof file, "vectors/%.100s.safetensors", c->group);
+    for (int o = 0; o < c->n_outputs; o++)
+        json_array_append_new(outputs, json_pack("{s:s, s:s, s:s}", "name", c->output_names[o],
+                                                 "file", file, "tensor", c->tensors[o]));
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o}", "id", c->id, "kernel",
+                     posenc_kernel_name(problem->kernel), "flags", c->flags, "note", c->note,
+                     "source", c->source, "params", params, "outputs", outputs);
+}
+
+static FILE *open_inside(const char *folder, const char *name)
+{
+    char path[PATH_BYTES];
+    snprintf(path, sizeof path, "%.3000s/%.1000s", folder, name);
+    FILE *file = fopen(path, "wb");
+    if (!file)
+        cli_reject("export", path, "cannot be written: %s", strerror(errno));
+    return file;
+}
+
+static void close_written(FILE *file, const char *folder)
+{
+    const bool failed = ferror(file) != 0;
+    if (fclose(file) != 0 || failed)
+        cli_reject("export", folder, "cannot be written: %s", strerror(errno));
+}
+
+static int command_export(struct cli *cli, const char *folder)
+{
+    static const char *const inside[] = { "cases", "cases/golden", "vectors", NULL };
+    struct vectors vectors;
+    data_vectors(cli, &vectors);
+    make_folders("export", folder, inside);
+    for (size_t i = 0; i < vectors.n_files; i++) {
+        FILE *file = open_inside(folder, vectors.files[i].name);
+        fwrite(vectors.files[i].data, 1, vectors.files[i].bytes, file);
+        close_written(file, folder);
+    }
+    FILE *file = open_inside(folder, "cases.jsonl");
+    for (size_t i = 0; i < vectors.n; i++) {
+        json_t *one = make_case(&vectors.cases[i]);
+        if (!one)
+            cli_reject("memory", NULL, "allocation failed");
+        json_dumpf(one, file, JSON_SORT_KEYS);
+        fputc('\n', file);
+        json_decref(one);
+    }
+    close_written(file, folder);
+    printf("%zu cases in %zu files: %s\n", vectors.n, vectors.n_files + 1, folder);
+    vectors_free(&vectors);
+    return EXIT_OK;
+}
+
+/* ---- Prompts and answers ---- */
 
 static bool wants(struct session *session, enum posenc_kernel kernel, const char *id)
 {
@@ -69,28 +163,15 @@ static int write_prompts(struct session *session, const char *path)
     return good ? n : -1;
 }
 
-/* Makes a folder, which must be new or empty, with the folders inside. */
-static void make_folders(const char *path)
-{
-    static const char *const inside[] = { "", "prompts", "expected", "answers" };
-    char folder[PATH_BYTES];
-    if (rmdir(path) != 0 && errno != ENOENT)
-        cli_reject("prompts", path, "expected a new or an empty folder");
-    for (size_t i = 0; i < sizeof inside / sizeof *inside; i++) {
-        snprintf(folder, sizeof folder, "%.3000s/%s", path, inside[i]);
-        if (mkdir(folder, 0777) != 0)
-            cli_reject("prompts", folder, "cannot be created: %s", strerror(errno));
-    }
-}
-
 static int command_prompts(struct cli *cli, const char *path)
 {
+    static const char *const inside[] = { "prompts", "expected", "answers", NULL };
     struct session session = { .cli = cli };
     select_kernels_and_dtypes(cli, &session.selected);
     session_load_models(&session);
     session_check_model_kernels(&session);
     data_vectors(cli, &session.vectors);
-    make_folders(path);
+    make_folders("prompts", path, inside);
     session_select_model_kernels(&session);
     const int n = write_prompts(&session, path);
     if (n < 0)
@@ -120,9 +201,12 @@ int command_vectors(struct cli *cli)
 {
     const char *action = cli->n_operands > 0 ? cli->operands[0] : "",
                *path = cli->n_operands == 2 ? cli->operands[1] : NULL;
+    if (path && strcmp(action, "export") == 0)
+        return command_export(cli, path);
     if (path && strcmp(action, "prompts") == 0)
         return command_prompts(cli, path);
     if (path && strcmp(action, "answers") == 0)
         return command_answers(cli, path);
-    cli_reject("vectors", *action ? action : NULL, "expected prompts DIR or answers DIR");
+    cli_reject("vectors", *action ? action : NULL,
+               "expected export DIR, prompts DIR or answers DIR");
 }

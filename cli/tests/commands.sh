@@ -34,6 +34,20 @@ KINDS
 run "$POSENC" list cases --dtype f32
 same 'list cases of a type' "$(grep -c '^rope_half/f32/' stdout | sed 's/[1-9].*/some/') $(grep -c '^[a-z0-9_]*/[bf][f1][16]' stdout)" 'some 0'
 
+succeeds 'vectors export' 'files: x$' vectors export x
+run "$POSENC" list cases
+same 'every case is exported' "$(wc -l <work/x/cases.jsonl | tr -d ' ')" "$(grep -c / stdout)"
+same 'with its parameters, and the name of its tensor in the file' \
+    "$(grep '"id": "alibi/f32/given/h1-symmetric"' work/x/cases.jsonl |
+        grep -c '"tensor": "alibi/f32/given/h1-symmetric.out".*"heads": 1, .*"recipe": "mix"') \
+$(grep -ac '"alibi/f32/given/h1-symmetric.out":{' work/x/vectors/alibi.safetensors)" '1 1'
+run sh -c 'cd x && sha256sum -c vectors/SHA256SUMS'
+same 'with its hashes' $status 0
+printf ' ' >>work/x/vectors/rope.safetensors
+run sh -c 'cd x && sha256sum -c vectors/SHA256SUMS'
+same 'which detect a change' $status 1
+rm -rf work/*
+
 succeeds 'verify' 'passed' verify --kernel alibi --backend scalar
 # Checks of memory are skipped by name in builds with a sanitizer (3) or counters of coverage (1), which write there.
 of_a_problem='^0 failed, (15 passed, 0|14 passed, 1) skipped' sanitized=no

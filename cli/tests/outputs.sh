@@ -67,6 +67,7 @@ rm -f work/*
 
 echo 'mine' >work/rope.json
 keeps 'vectors into a folder of other files' 'prompts: ../work: expected a new or an empty folder' rope.json vectors prompts ../work
+keeps 'nor does an export go there' 'export: ../work: expected a new or an empty folder' rope.json vectors export ../work
 rm -rf work/*
 mkdir work/x
 run "$POSENC" vectors prompts x --kernel alibi
