@@ -84,8 +84,9 @@ static void describe_tensor(const struct call_facts *f, struct operand *o)
 {
     const struct posenc_tensor *t = facts_tensor(f, o->row);
     const bool narrow = t->dtype == POSENC_DTYPE_F16 || t->dtype == POSENC_DTYPE_BF16;
-    const bool is_optional =
-        o->row->role == ROLE_X ? !kernel_takes_x(f->kernel) : o->row->present != NULL;
+    bool is_optional = o->row->present != NULL;
+    if (o->row->role == ROLE_X) /* left zero: the call is in place */
+        is_optional = !kernel_takes_x(f->kernel) || t->rank == 0;
     o->used = !is_optional || t->data;
     o->data = t->data;
     o->item_bytes = narrow ? 2 : 4;
