@@ -99,12 +99,8 @@ struct problem problem_default(enum posenc_kernel kernel)
 static void add_to_field(struct problem *p, const char *name, double k)
 {
     struct field field;
-    if (!kernel_field_find(p->kernel, name, &field))
-        return;
-    const uint64_t bits = field_get(&field, p, 0);
-    field_set(&field, p,
-              field_is_real(&field) ? double_to_bits(bits_to_double(bits) + k)
-                                    : bits + (uint64_t)(int64_t)k);
+    if (kernel_field_find(p->kernel, name, &field))
+        field_set_number(&field, p, field_number(&field, p) + k);
 }
 
 /* Returns a problem whose fields in a word such as "2rotary_dim+2head_dim" are n units larger. */

@@ -64,20 +64,6 @@ static void find_extents(struct call_facts *f)
         *sizes[i].member = f->extent[sizes[i].dim] < 0 ? 1 : f->extent[sizes[i].dim];
 }
 
-/* Copies parameters into the problem, for the same functions. */
-static void copy_parameters(struct call_facts *f)
-{
-    for (EACH_PARAMETER(p, f->signature)) {
-        const char *from = (const char *)&f->args + p->to;
-        char *to = (char *)&f->problem + p->from;
-        const double widened = number_read(from, p->kind).real;
-        if (p->from_size == p->to_size)
-            memcpy(to, from, p->to_size);
-        else /* an f32 argument of an f64 member */
-            memcpy(to, &widened, sizeof widened);
-    }
-}
-
 /* ---- Operands ---- */
 
 static void describe_tensor(const struct call_facts *f, struct operand *o)
@@ -182,7 +168,8 @@ static void mark_unread_operands(struct call_facts *f)
 void facts_derive(struct call_facts *f)
 {
     find_extents(f);
-    copy_parameters(f);
+    for (EACH_PARAMETER(p, f->signature)) /* for the same functions */
+        parameter_load(p, &f->args, &f->problem);
     for (EACH_TENSOR(row, f->signature)) {
         struct operand *o = &f->operands[row - f->signature->tensors];
         *o = (struct operand){ .row = row, .well_formed = true, .backed = o->backed };

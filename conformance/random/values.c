@@ -359,9 +359,7 @@ static bool draw_number_of_class(const struct factor *f, int c, struct problem *
     double least, most;
     if (!find_ends(f, c, p, &least, &most))
         return false;
-    const double value = draw_number(f, d, least, most);
-    const bool is_real = field_is_real(&f->field);
-    field_set(&f->field, p, is_real ? double_to_bits(value) : (uint64_t)(int64_t)value);
+    field_set_number(&f->field, p, draw_number(f, d, least, most));
     return true;
 }
 
@@ -393,12 +391,11 @@ bool factor_has_class(const struct factor *f, int c, const struct problem *p)
         return field_get(&f->field, p, 0) == (uint64_t)factor_member(f, c);
     if (f->kind != FACTOR_NUMBER)
         return !field_is_blank(&f->field, p) || c == 0;
-    const uint64_t bits = field_get(&f->field, p, 0);
-    const bool is_real = field_is_real(&f->field);
-    const double value = is_real ? bits_to_double(bits) : (double)(int64_t)bits;
+    const double value = field_number(&f->field, p);
     if (!find_ends(f, c, p, &least, &most))
         return false;
-    if (is_real && least == 0.0 && most == 0.0 && signbit(value) != signbit(least))
+    if (field_is_real(&f->field) && least == 0.0 && most == 0.0 &&
+        signbit(value) != signbit(least))
         return false;
     return value >= least - 1e-6 * fabs(least) && value <= most + 1e-6 * fabs(most);
 }
