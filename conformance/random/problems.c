@@ -1,8 +1,8 @@
 /*
  * Draws problems, and sets of problems in which classes of values meet; see random.h.
  *
- * A problem is drawn from a choice of one class for each factor. To make two classes meet, the choice fixes both; the
- * other classes are chosen so that many new pairs meet. Problems that the front-end rejects are dropped.
+ * A problem is drawn from a choice of one class for each factor. To make two classes meet, the choice holds both; the
+ * other classes are random. Problems that the front-end rejects are dropped.
  */
 #include "random.h"
 
@@ -66,27 +66,20 @@ static enum acceptance accept_problem(const struct problem *p)
 
 /* ---- Choices of classes ---- */
 
-/* A class for each factor, or NO_CLASS. The classes of up to two held factors are fixed. */
+/* A class for each factor, or NO_CLASS. */
 struct choice {
     int class[MOST_FACTORS];
-    int held[2];     /* factors, or -1 */
-    bool both_large; /* the held classes are large sizes */
-    /* Chooses the other classes for new pairs, even for pairs that the front-end always rejects. */
-    bool greedy;
-    int round; /* number of earlier choices with the same held classes */
+    bool held[MOST_FACTORS]; /* the class was chosen first */
+    bool both_large;         /* the held classes are large sizes */
+    int round;               /* number of earlier choices with the same held classes */
 };
 
 static struct choice empty_choice(void)
 {
-    struct choice choice = { .held = { -1, -1 } };
+    struct choice choice = { .round = 0 };
     for (int f = 0; f < MOST_FACTORS; f++)
         choice.class[f] = NO_CLASS;
     return choice;
-}
-
-static bool is_held(const struct choice *choice, int f)
-{
-    return f == choice->held[0] || f == choice->held[1];
 }
 
 /* Chooses a scaling that has the parameter. */
@@ -103,12 +96,12 @@ static void choose_scaling(const struct factors *factors, struct choice *choice,
     }
 }
 
-static void hold_class(const struct factors *factors, struct choice *choice, int place,
-                       int class_number, struct random_state *d)
+static void hold_class(const struct factors *factors, struct choice *choice, int class_number,
+                       struct random_state *d)
 {
     const struct factor *factor = factors_find(factors, class_number);
-    choice->held[place] = (int)(factor - factors->all);
-    choice->class[choice->held[place]] = class_number - factor->first_class;
+    choice->held[factor - factors->all] = true;
+    choice->class[factor - factors->all] = class_number - factor->first_class;
     if (factor_is_scaling_parameter(factor))
         choose_scaling(factors, choice, factor, d);
 }
@@ -126,46 +119,20 @@ static unsigned char *find_pair(const struct problem_set *set, int a, int b)
     return &set->pairs[a < b ? a * n + b : b * n + a];
 }
 
-/* Counts the chosen classes that this one would meet for the first time. */
-static int count_new_pairs(const struct problem_set *set, const struct choice *choice,
-                           int class_number)
-{
-    int n = 0;
-    for (int g = 0; g < set->factors.n; g++)
-        if (choice->class[g] != NO_CLASS)
-            n += !*find_pair(set, class_number,
-                             set->factors.all[g].first_class + choice->class[g]);
-    return n;
-}
-
-static int choose_class(const struct problem_set *set, const struct choice *choice,
-                        const struct factor *f, struct random_state *d)
-{
-    const int from = (int)draw_between(d, 0, f->n_classes - 1);
-    int best = from, most = 0;
-    for (int k = 0; k < f->n_classes && choice->greedy; k++) {
-        const int c = (from + k) % f->n_classes,
-                  n = count_new_pairs(set, choice, f->first_class + c);
-        best = n > most ? c : best;
-        most = n > most ? n : most;
-    }
-    return best;
-}
-
 /* Chooses all other classes. Beside two large sizes the others are large too, and types and flags
  * change from round to round. */
-static void choose_others(const struct problem_set *set, struct choice *choice,
+static void choose_others(const struct factors *factors, struct choice *choice,
                           struct random_state *d)
 {
-    for (int f = 0; f < set->factors.n; f++) {
-        const struct factor *factor = &set->factors.all[f];
+    for (int f = 0; f < factors->n; f++) {
+        const struct factor *factor = &factors->all[f];
         int *class = &choice->class[f];
         if (*class == NO_CLASS && choice->both_large)
             *class = factor->kind == FACTOR_MEMBER ? choice->round % factor->n_classes
                                                    : factor_large_class(factor);
         if (*class == NO_CLASS)
-            *class = choose_class(set, choice, factor, d);
-        if (is_zero_size(factor, *class) && !is_held(choice, f))
+            *class = (int)draw_between(d, 0, factor->n_classes - 1);
+        if (is_zero_size(factor, *class) && !choice->held[f])
             *class = (*class + 1) % factor->n_classes;
     }
 }
@@ -206,7 +173,7 @@ static bool halve_one_size(const struct factors *factors, const struct choice *c
         const int64_t size = (int64_t)field_get(&factor->field, p, 0),
                       half = factor->is_even ? size / 4 * 2 : size / 2;
         int64_t least = factor->is_even ? 2 : 1;
-        if (is_held(choice, f))
+        if (choice->held[f])
             least = factor_least(factor, choice->class[f], p);
         if (size <= least)
             continue;
@@ -343,7 +310,7 @@ static bool add_problem(struct problem_set *set, struct choice *choice, int want
                         struct random_state *d)
 {
     struct problem p;
-    choose_others(set, choice, d);
+    choose_others(&set->factors, choice, d);
     if (!draw_problem(set, choice, d, &set->arena, &p))
         return true;
     const enum acceptance accepted = accept_problem(&p);
@@ -381,9 +348,8 @@ static bool add_pair(struct problem_set *set, int a, int b, struct random_state 
             return true;
         choice.both_large = both_large;
         choice.round = i;
-        choice.greedy = i == 0;
-        hold_class(factors, &choice, 0, a, d);
-        hold_class(factors, &choice, 1, b, d);
+        hold_class(factors, &choice, a, d);
+        hold_class(factors, &choice, b, d);
         if (!add_problem(set, &choice, NO_CLASS, d))
             return false;
     }
@@ -407,7 +373,7 @@ static bool fill_set(struct problem_set *set)
     for (int c = 0; c < n; c++)
         for (int i = 0; i < CLASS_TRIES && !*find_pair(set, c, c); i++) {
             struct choice choice = empty_choice();
-            hold_class(&set->factors, &choice, 0, c, &d);
+            hold_class(&set->factors, &choice, c, &d);
             if (!add_problem(set, &choice, c, &d))
                 return false;
         }
@@ -421,7 +387,7 @@ bool problem_set_draw(struct problem_set *set, uint64_t i, struct arena *arena,
                                               (i + 1) << 8 | (uint64_t)set->key.kernel) };
     for (int k = 0; k < DRAW_TRIES; k++) {
         struct choice choice = empty_choice();
-        choose_others(set, &choice, &d);
+        choose_others(&set->factors, &choice, &d);
         if (draw_problem(set, &choice, &d, arena, problem) &&
             accept_problem(problem) == ACCEPTED)
             return true;

@@ -10,6 +10,7 @@
  */
 #include "calls.h"
 
+#include "base/clock.h"
 #include "conformance/problem/cases.h"
 
 #include <stdio.h>
@@ -107,14 +108,14 @@ static void check_pairs(struct random_suite *r)
 static void check_draws(struct random_suite *r)
 {
     const uint64_t least = r->run->options->full ? FULL_DRAWS : QUICK_DRAWS;
-    const double until = clock_seconds() + r->run->options->random_s;
+    const double until = clock_now() + r->run->options->random_s;
     struct arena lists = { NULL };
     bool right = true;
     if (r->pairs_failed) {
         tally_skip(&r->tally, "a problem of the pairs has failed");
         return;
     }
-    for (uint64_t i = 0; right && (i < least || clock_seconds() < until); i++) {
+    for (uint64_t i = 0; right && (i < least || clock_now() < until); i++) {
         struct problem problem;
         right = problem_set_draw(r->set, i, &lists, &problem)
                     ? check_problem(r, &problem, i)
@@ -288,12 +289,11 @@ static bool check_calls_of(struct random_suite *r, const struct problem *problem
 static void check_calls(struct random_suite *r)
 {
     const uint64_t least = r->run->options->full ? FULL_CALLS : QUICK_CALLS;
-    const double until = clock_seconds() + r->run->options->random_s;
+    const double until = clock_now() + r->run->options->random_s;
     size_t next = 0;
     check_listed_rejections(r);
     bool right = r->tally.result.status == CONF_PASS;
-    for (uint64_t i = 0; right && (i < least || clock_seconds() < until);
-         i += CALLS_PER_PROBLEM) {
+    for (uint64_t i = 0; right && (i < least || clock_now() < until); i += CALLS_PER_PROBLEM) {
         const struct problem *problem = &r->set->problems[next++ % r->set->n];
         if (problem_memory_estimate(problem) <= SMALL_BYTES)
             right = check_calls_of(r, problem, i);

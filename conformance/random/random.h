@@ -24,14 +24,6 @@ void suite_random(struct suite_run *run, enum posenc_kernel kernel);
 
 /* ---- Random numbers: values.c ---- */
 
-/* State of a sequence of random numbers. */
-struct random_state {
-    uint64_t seed, next;
-};
-
-uint64_t draw_bits(struct random_state *d);
-/* Draws an integer from `least` to `most`, both included. */
-int64_t draw_between(struct random_state *d, int64_t least, int64_t most);
 bool draw_one_in(struct random_state *d, int64_t n);
 /* Draws a number from 0 to 1, which it never reaches. */
 double draw_fraction(struct random_state *d);
@@ -165,7 +157,5 @@ void trial_run(struct trial *trial, const struct problem *problem);
 /* Shrinks a problem that failed while it fails in the same way: tries the default of each field, then half its value.
  * Leaves a problem whose failure is not repeatable unchanged. */
 void trial_shrink(struct trial *trial, struct problem *problem);
-/* Returns the time of the monotonic clock in seconds. */
-double clock_seconds(void);
 
 #endif

@@ -1,13 +1,12 @@
 /* Runs a problem in guarded memory and judges the result, and shrinks a problem that fails; see random.h. */
-#define _POSIX_C_SOURCE 200809L
 #include "random.h"
 
+#include "base/clock.h"
 #include "conformance/engine/judge.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 /* ---- One trial ---- */
 
@@ -112,16 +111,9 @@ struct shrinking {
     bool has_shrunk; /* in this round over all fields */
 };
 
-double clock_seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static bool is_within_limits(const struct shrinking *s)
 {
-    return s->attempts < MOST_ATTEMPTS && clock_seconds() < s->deadline;
+    return s->attempts < MOST_ATTEMPTS && clock_now() < s->deadline;
 }
 
 /* Replaces the problem by another one if that fails in the same way. */
@@ -180,7 +172,7 @@ void trial_shrink(struct trial *trial, struct problem *problem)
     struct shrinking s = { .trial = trial,
                            .problem = problem,
                            .outcome = trial->outcome,
-                           .deadline = clock_seconds() + MOST_SECONDS,
+                           .deadline = clock_now() + MOST_SECONDS,
                            .has_shrunk = true };
     struct field field;
     while (s.has_shrunk && is_within_limits(&s)) {

@@ -9,13 +9,6 @@
 
 /* ---- Random numbers ---- */
 
-uint64_t draw_bits(struct random_state *d) { return rng_u64(d->seed, d->next++); }
-
-int64_t draw_between(struct random_state *d, int64_t least, int64_t most)
-{
-    return least + (int64_t)(draw_bits(d) % (uint64_t)(most - least + 1));
-}
-
 bool draw_one_in(struct random_state *d, int64_t n) { return draw_between(d, 1, n) == 1; }
 
 double draw_fraction(struct random_state *d) { return (double)(draw_bits(d) >> 11) * 0x1p-53; }
