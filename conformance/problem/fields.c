@@ -310,8 +310,7 @@ static void print_real(double value, bool narrow, char text[FIELD_TEXT])
     memmove(to, from, strlen(from) + 1);
 }
 
-/* Returns the names of the values, or NULL if they are numbers. */
-static const char *const *value_names(const struct field *field)
+const char *const *field_value_names(const struct field *field)
 {
     static const char *const truths[] = { "false", "true", NULL };
     return field->kind == FIELD_BOOL ? truths : field->names;
@@ -331,7 +330,7 @@ size_t field_print(const struct field *field, const struct problem *problem, cha
         else if (field->kind == FIELD_I64)
             snprintf(value, sizeof value, "%" PRId64, (int64_t)bits);
         else
-            snprintf(value, sizeof value, "%s", value_names(field)[bits]);
+            snprintf(value, sizeof value, "%s", field_value_names(field)[bits]);
         at = text_append(text, room, at, "%s%s", i > 0 ? "," : "", value);
     }
     return at;
@@ -344,7 +343,7 @@ static bool read_value(const struct field *field, const char *text, const char *
                        uint64_t *bits)
 {
     char *stop = (char *)text;
-    const char *const *names = value_names(field);
+    const char *const *names = field_value_names(field);
     errno = 0;
     if (strchr(" \t\n\v\f\r+", text[0])) /* also if text is "": strchr() finds the NUL */
         return false;
@@ -385,7 +384,7 @@ static void describe_expected(const struct field *field, char *text, size_t room
         [LIST_PAIRS] = "numbers with commas between",
         [LIST_FACTORS] = "numbers with commas between",
     };
-    const char *const *names = value_names(field);
+    const char *const *names = field_value_names(field);
     size_t n = 0;
     if (!names)
         text_append(text, room, 0, "%s",

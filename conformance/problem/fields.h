@@ -66,6 +66,8 @@ void field_set(const struct field *field, struct problem *problem, uint64_t bits
 double field_number(const struct field *field, const struct problem *problem);
 void field_set_number(const struct field *field, struct problem *problem, double number);
 bool field_is_real(const struct field *field);
+/* Returns the names of the values of an enum or a flag, NULL at the end; or NULL if they are numbers. */
+const char *const *field_value_names(const struct field *field);
 /* Returns true for a list outside the problem, which has a pointer to it. */
 bool field_is_array(const struct field *field);
 double bits_to_double(uint64_t bits);

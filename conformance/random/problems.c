@@ -128,8 +128,8 @@ static void choose_others(const struct factors *factors, struct choice *choice,
         const struct factor *factor = &factors->all[f];
         int *class = &choice->class[f];
         if (*class == NO_CLASS && choice->both_large)
-            *class = factor->kind == FACTOR_MEMBER ? choice->round % factor->n_classes
-                                                   : factor_large_class(factor);
+            *class = !factor->classes && !factor->field.list ? choice->round % factor->n_classes
+                                                             : factor_large_class(factor);
         if (*class == NO_CLASS)
             *class = (int)draw_between(d, 0, factor->n_classes - 1);
         if (is_zero_size(factor, *class) && !choice->held[f])
@@ -256,15 +256,14 @@ static bool draw_problem(const struct problem_set *set, const struct choice *cho
     p->seed = draw_bits(d) >> 48;
     for (int f = 0; f < set->factors.n; f++) {
         const struct factor *factor = &set->factors.all[f];
-        if (!sizes_done && factor->rule >= 0 && !factor->is_size &&
-            factor->kind == FACTOR_NUMBER) {
+        if (!sizes_done && factor->rule >= 0 && !factor->is_size && factor->classes) {
             problem_derive(p);
             reconcile_freqs(p, d);
             sizes_done = true;
             if (!reduce_cost(set, choice, p))
                 return false;
         }
-        if (factor->kind == FACTOR_STRIDES)
+        if (factor->field.list == LIST_STRIDES)
             enlarge_table(p);
         if (choice->class[f] != NO_CLASS && can_be_drawn(factor, p))
             factor_draw(factor, choice->class[f], p, d, arena);

@@ -43,15 +43,13 @@ struct value_class {
     bool large; /* a size that only full runs draw */
 };
 
-enum factor_kind { FACTOR_NUMBER, FACTOR_MEMBER, FACTOR_LIST, FACTOR_STRIDES };
-
 struct factor {
     struct field field;
-    enum factor_kind kind;
     const struct tensor_spec *row; /* the tensor whose layout the field describes, or NULL */
-    const struct value_class *classes; /* of a number */
-    const char *const *names;          /* of the classes of a list or of strides */
-    unsigned members;                  /* of an enum: those that are drawn, as bits */
+    const struct value_class *classes; /* of a number; NULL otherwise */
+    /* Names of the values of an enum or a flag, or of the ways to draw a list or strides, and the drawn ones as bits. */
+    const char *const *names;
+    unsigned members;
     bool is_size, is_even;
     int rule; /* index of its row in the table of factors.c, which is the order of drawing */
     int first_class; /* class number of its first class; numbers count through all factors */
@@ -79,15 +77,16 @@ bool factor_belongs_to_scaling(const struct factor *factor, enum posenc_scaling 
 bool factor_is_scaling_parameter(const struct factor *factor);
 /* Returns the class of large sizes, or NO_CLASS. */
 int factor_large_class(const struct factor *factor);
-/* Returns the value of class c of an enum or a flag. */
+/* Returns the index of the name of class c. */
 int factor_member(const struct factor *factor, int c);
 /* Returns true if the problem depends on the field. */
 bool factor_matters(const struct factor *factor, const struct problem *problem);
 
 /* ---- Values: values.c ---- */
 
-/* Returns the names of the classes of a list or of strides, NULL at the end. */
-const char *const *value_class_names(const struct field *field, const struct tensor_spec *row);
+/* Returns the names of the ways to draw a list or strides, NULL at the end; sets those that the tensor may have. */
+const char *const *value_list_names(const struct field *field, const struct tensor_spec *row,
+                                    unsigned *members);
 /* Sets the field to a value of class c; lists come from the arena. Returns false, with the field as it was, if the
  * problem leaves the class no value. */
 bool factor_draw(const struct factor *factor, int c, struct problem *problem,
