@@ -155,20 +155,6 @@ struct problem problem_blank(enum posenc_kernel kernel)
     return blank;
 }
 
-double bits_to_double(uint64_t bits)
-{
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-uint64_t double_to_bits(double value)
-{
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
 bool field_is_real(const struct field *field)
 {
     return field->kind == FIELD_F64 || field->kind == FIELD_F32;

@@ -70,8 +70,6 @@ bool field_is_real(const struct field *field);
 const char *const *field_value_names(const struct field *field);
 /* Returns true for a list outside the problem, which has a pointer to it. */
 bool field_is_array(const struct field *field);
-double bits_to_double(uint64_t bits);
-uint64_t double_to_bits(double value);
 
 /* Appends a value as text that field_read() converts back to the same bits: an integer, the shortest decimal, a name,
  * true or false. Commas separate elements. */

@@ -139,12 +139,17 @@ static bool is_among(enum posenc_status status, const char *names)
     return at && strchr(" ", at[strlen(name)]);
 }
 
-static struct call_test make_call_test(const struct random_suite *r, struct call *base)
+/* Makes a call with those of the changes of a seed that are enabled. */
+static bool run_call_test(const struct random_suite *r, struct call *base, uint64_t seed,
+                          unsigned enabled, struct call_test *test)
 {
-    return (struct call_test){ .implementation = r->run->implementation,
-                               .backend = r->run->backend,
-                               .guard = r->guard,
-                               .base = base };
+    *test = (struct call_test){ .implementation = r->run->implementation,
+                                .backend = r->run->backend,
+                                .guard = r->guard,
+                                .base = base,
+                                .seed = seed,
+                                .enabled = enabled };
+    return call_test_run(test);
 }
 
 /* Makes a call of a listed problem without changes. Requires a status of the list, which also follows the rules. */
@@ -156,8 +161,8 @@ static void check_listed_problem(struct random_suite *r, const struct problem_li
     struct call *call = tally_create_call(t, r->run->implementation, &p);
     if (!call)
         return;
-    struct call_test test = make_call_test(r, call);
-    require(t, call_test_run(&test), "%s: %s", line->name, test.message);
+    struct call_test test;
+    require(t, run_call_test(r, call, 0, 0, &test), "%s: %s", line->name, test.message);
     require(t, is_among(test.status, line->flags), "%s: answered \"%s\"", line->name,
             posenc_status_string(test.status));
     tally_free_calls(t);
@@ -244,17 +249,10 @@ static void report_call(struct random_suite *r, struct call *base, uint64_t seed
 {
     struct call_test test;
     unsigned enabled = ~0u;
-    for (int i = 0; i < MOST_CHANGES; i++) {
-        test = make_call_test(r, base);
-        test.seed = seed;
-        test.enabled = enabled & ~(1u << i);
-        if (!call_test_run(&test))
-            enabled = test.enabled;
-    }
-    test = make_call_test(r, base);
-    test.seed = seed;
-    test.enabled = enabled;
-    call_test_run(&test);
+    for (int i = 0; i < MOST_CHANGES; i++)
+        if (!run_call_test(r, base, seed, enabled & ~(1u << i), &test))
+            enabled &= ~(1u << i);
+    run_call_test(r, base, seed, enabled, &test);
     r->tally.problem = &base->problem;
     require(&r->tally, false, "%s: %s", test.changes_text, test.message);
     r->tally.problem = NULL;
@@ -274,10 +272,8 @@ static bool check_calls_of(struct random_suite *r, const struct problem *problem
     if (!require(&r->tally, right, "a problem of the set was rejected"))
         return false;
     for (uint64_t i = first; right && i < first + CALLS_PER_PROBLEM; i++) {
-        struct call_test test = make_call_test(r, &base);
-        test.seed = rng_u64(seed, i);
-        test.enabled = ~0u;
-        right = call_test_run(&test);
+        struct call_test test;
+        right = run_call_test(r, &base, rng_u64(seed, i), ~0u, &test);
         if (!right)
             report_call(r, &base, test.seed);
         r->tally.result.checked += right;
