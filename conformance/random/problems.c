@@ -66,44 +66,29 @@ static enum acceptance accept_problem(const struct problem *p)
 
 /* ---- Choices of classes ---- */
 
-/* A class for each factor, or NO_CLASS. */
+/* A class for each factor, of which one or two are held. */
 struct choice {
     int class[MOST_FACTORS];
-    bool held[MOST_FACTORS]; /* the class was chosen first */
-    bool both_large;         /* the held classes are large sizes */
-    int round;               /* number of earlier choices with the same held classes */
+    int held[2];     /* numbers of classes, or NO_CLASS */
+    bool both_large; /* the held classes are large sizes */
+    int round;       /* number of earlier choices with the same held classes */
 };
 
-static struct choice empty_choice(void)
+/* Returns the held class of a factor, or NO_CLASS. */
+static int held_class(const struct choice *choice, const struct factor *f)
 {
-    struct choice choice = { .round = 0 };
-    for (int f = 0; f < MOST_FACTORS; f++)
-        choice.class[f] = NO_CLASS;
-    return choice;
+    for (int i = 0; i < 2; i++)
+        if (choice->held[i] >= f->first_class &&
+            choice->held[i] < f->first_class + f->n_classes)
+            return choice->held[i] - f->first_class;
+    return NO_CLASS;
 }
 
-/* Chooses a scaling that has the parameter. */
-static void choose_scaling(const struct factors *factors, struct choice *choice,
-                           const struct factor *parameter, struct random_state *d)
+static bool is_large_class(const struct factors *factors, int class_number)
 {
-    for (int f = 0; f < factors->n; f++) {
-        const int n = factors->all[f].n_classes, from = (int)draw_between(d, 0, n - 1);
-        if (factors->all[f].field.names != scaling_names)
-            continue;
-        for (int k = 0; k < n && choice->class[f] == NO_CLASS; k++)
-            if (factor_belongs_to_scaling(parameter, (enum posenc_scaling)((from + k) % n)))
-                choice->class[f] = (from + k) % n;
-    }
-}
-
-static void hold_class(const struct factors *factors, struct choice *choice, int class_number,
-                       struct random_state *d)
-{
-    const struct factor *factor = factors_find(factors, class_number);
-    choice->held[factor - factors->all] = true;
-    choice->class[factor - factors->all] = class_number - factor->first_class;
-    if (factor_is_scaling_parameter(factor))
-        choose_scaling(factors, choice, factor, d);
+    const struct factor *f =
+        class_number == NO_CLASS ? NULL : factors_find(factors, class_number);
+    return f && class_number - f->first_class == factor_large_class(f);
 }
 
 /* Returns true for a size of 0. It is chosen only if it is held, since an empty call tests no other class. */
@@ -112,29 +97,47 @@ static bool is_zero_size(const struct factor *f, int c)
     return f->is_size && f->classes[c].most == 0.0 && !f->classes[c].above_bound;
 }
 
-/* Returns the entry of two classes in the table of pairs. */
-static unsigned char *find_pair(const struct problem_set *set, int a, int b)
+/* Returns true if a scaling has each held parameter of scalings. */
+static bool scaling_fits(const struct factors *factors, const struct choice *choice,
+                         enum posenc_scaling scaling)
 {
-    const int n = set->factors.n_classes;
-    return &set->pairs[a < b ? a * n + b : b * n + a];
+    bool fits = true;
+    for (int i = 0; i < 2 && choice->held[i] != NO_CLASS; i++) {
+        const struct factor *f = factors_find(factors, choice->held[i]);
+        fits =
+            fits && (!factor_is_scaling_parameter(f) || factor_belongs_to_scaling(f, scaling));
+    }
+    return fits;
 }
 
-/* Chooses all other classes. Beside two large sizes the others are large too, and types and flags
- * change from round to round. */
-static void choose_others(const struct factors *factors, struct choice *choice,
-                          struct random_state *d)
+/* Chooses the class of a factor. Beside two large sizes the others are large too, and types and flags change from round
+ * to round. */
+static int choose_class(const struct factors *factors, const struct choice *choice,
+                        const struct factor *f, struct random_state *d)
 {
-    for (int f = 0; f < factors->n; f++) {
-        const struct factor *factor = &factors->all[f];
-        int *class = &choice->class[f];
-        if (*class == NO_CLASS && choice->both_large)
-            *class = !factor->classes && !factor->field.list ? choice->round % factor->n_classes
-                                                             : factor_large_class(factor);
-        if (*class == NO_CLASS)
-            *class = (int)draw_between(d, 0, factor->n_classes - 1);
-        if (is_zero_size(factor, *class) && !choice->held[f])
-            *class = (*class + 1) % factor->n_classes;
-    }
+    const bool is_member = !f->classes && !f->field.list;
+    int class = held_class(choice, f);
+    if (class != NO_CLASS)
+        return class;
+    if (choice->both_large)
+        class = is_member ? choice->round % f->n_classes : factor_large_class(f);
+    if (class == NO_CLASS)
+        class = (int)draw_between(d, 0, f->n_classes - 1);
+    for (int k = 0; k < f->n_classes && f->field.names == scaling_names; k++)
+        if (!scaling_fits(factors, choice, (enum posenc_scaling) class))
+            class = (class + 1) % f->n_classes;
+    return is_zero_size(f, class) ? (class + 1) % f->n_classes : class;
+}
+
+/* Holds the classes a and b, unless they are NO_CLASS, and chooses the others. */
+static struct choice make_choice(const struct factors *factors, int a, int b, int round,
+                                 struct random_state *d)
+{
+    struct choice choice = { .held = { a, b }, .round = round };
+    choice.both_large = is_large_class(factors, a) && is_large_class(factors, b);
+    for (int f = 0; f < factors->n; f++)
+        choice.class[f] = choose_class(factors, &choice, &factors->all[f], d);
+    return choice;
 }
 
 /* ---- Costs ---- */
@@ -173,7 +176,7 @@ static bool halve_one_size(const struct factors *factors, const struct choice *c
         const int64_t size = (int64_t)field_get(&factor->field, p, 0),
                       half = factor->is_even ? size / 4 * 2 : size / 2;
         int64_t least = factor->is_even ? 2 : 1;
-        if (choice->held[f])
+        if (held_class(choice, factor) != NO_CLASS)
             least = factor_least(factor, choice->class[f], p);
         if (size <= least)
             continue;
@@ -265,7 +268,7 @@ static bool draw_problem(const struct problem_set *set, const struct choice *cho
         }
         if (factor->field.list == LIST_STRIDES)
             enlarge_table(p);
-        if (choice->class[f] != NO_CLASS && can_be_drawn(factor, p))
+        if (can_be_drawn(factor, p))
             factor_draw(factor, choice->class[f], p, d, arena);
     }
     enlarge_table(p);
@@ -279,6 +282,13 @@ static bool draw_problem(const struct problem_set *set, const struct choice *cho
 
 /* ---- Sets ---- */
 
+/* Returns the entry of two classes in the table of pairs. */
+static unsigned char *find_pair(const struct problem_set *set, int a, int b)
+{
+    const int n = set->factors.n_classes;
+    return &set->pairs[a < b ? a * n + b : b * n + a];
+}
+
 /* Records the classes of a problem and their pairs; of an empty one only sizes of 0. Returns true if a pair is new. */
 static bool record_pairs(struct problem_set *set, const struct choice *choice,
                          const struct problem *p, bool empty)
@@ -288,8 +298,7 @@ static bool record_pairs(struct problem_set *set, const struct choice *choice,
     for (int f = 0; f < set->factors.n; f++) {
         const struct factor *factor = &set->factors.all[f];
         const int c = choice->class[f];
-        if (c != NO_CLASS && factor_has_class(factor, c, p) &&
-            (!empty || is_zero_size(factor, c)))
+        if (factor_has_class(factor, c, p) && (!empty || is_zero_size(factor, c)))
             numbers[n++] = factor->first_class + c;
     }
     for (int i = 0; i < n; i++)
@@ -303,21 +312,21 @@ static bool record_pairs(struct problem_set *set, const struct choice *choice,
     return any;
 }
 
-/* Draws a problem of the choice. Adds it to the set if it is accepted, has the wanted class, if any, and a new pair
- * or two large sizes. Returns false if out of memory. */
-static bool add_problem(struct problem_set *set, struct choice *choice, int wanted,
+/* Draws a problem that may have the classes a and b. Adds it to the set if it is accepted and has a new pair, or two
+ * large sizes; if b is NO_CLASS, it must have class a. Returns false if out of memory. */
+static bool add_problem(struct problem_set *set, int a, int b, int round,
                         struct random_state *d)
 {
+    const struct factor *f = factors_find(&set->factors, a);
+    const struct choice choice = make_choice(&set->factors, a, b, round, d);
     struct problem p;
-    choose_others(&set->factors, choice, d);
-    if (!draw_problem(set, choice, d, &set->arena, &p))
+    if (!draw_problem(set, &choice, d, &set->arena, &p))
         return true;
     const enum acceptance accepted = accept_problem(&p);
-    const struct factor *f = wanted == NO_CLASS ? NULL : factors_find(&set->factors, wanted);
-    if (accepted == REJECTED || (f && !factor_has_class(f, wanted - f->first_class, &p)))
+    if (accepted == REJECTED || (b == NO_CLASS && !factor_has_class(f, a - f->first_class, &p)))
         return true;
-    const bool is_new = record_pairs(set, choice, &p, accepted == ACCEPTED_EMPTY);
-    if (!is_new && !(choice->both_large && accepted == ACCEPTED))
+    const bool is_new = record_pairs(set, &choice, &p, accepted == ACCEPTED_EMPTY);
+    if (!is_new && !(choice.both_large && accepted == ACCEPTED))
         return true;
     struct problem *grown =
         arena_grow(&set->arena, set->problems, set->n, &set->room, sizeof *grown);
@@ -328,12 +337,6 @@ static bool add_problem(struct problem_set *set, struct choice *choice, int want
     return true;
 }
 
-static bool is_large_class(const struct factors *factors, int class_number)
-{
-    const struct factor *f = factors_find(factors, class_number);
-    return class_number - f->first_class == factor_large_class(f);
-}
-
 /* Makes two classes meet, two large sizes several times. */
 static bool add_pair(struct problem_set *set, int a, int b, struct random_state *d)
 {
@@ -341,18 +344,10 @@ static bool add_pair(struct problem_set *set, int a, int b, struct random_state 
     const bool both_large = is_large_class(factors, a) && is_large_class(factors, b);
     int rounds = kernel_has_freqs(factors->kernel) ? LARGE_ROUNDS_WITH_FREQS : LARGE_ROUNDS;
     rounds = both_large ? rounds : 0;
-    for (int i = 0; i < (set->key.full ? PAIR_TRIES : 1); i++) {
-        struct choice choice = empty_choice();
-        if (*find_pair(set, a, b) && i >= rounds)
-            return true;
-        choice.both_large = both_large;
-        choice.round = i;
-        hold_class(factors, &choice, a, d);
-        hold_class(factors, &choice, b, d);
-        if (!add_problem(set, &choice, NO_CLASS, d))
-            return false;
-    }
-    return true;
+    bool good = true;
+    for (int i = 0; i < (set->key.full ? PAIR_TRIES : 1) && good; i++)
+        good = (*find_pair(set, a, b) && i >= rounds) || add_problem(set, a, b, i, d);
+    return good;
 }
 
 /* Adds problems for all pairs of classes, in a quick run up to QUICK_PROBLEMS. Then adds problems for classes that are
@@ -370,12 +365,9 @@ static bool fill_set(struct problem_set *set)
             return false;
     }
     for (int c = 0; c < n; c++)
-        for (int i = 0; i < CLASS_TRIES && !*find_pair(set, c, c); i++) {
-            struct choice choice = empty_choice();
-            hold_class(&set->factors, &choice, c, &d);
-            if (!add_problem(set, &choice, c, &d))
+        for (int i = 0; i < CLASS_TRIES && !*find_pair(set, c, c); i++)
+            if (!add_problem(set, c, NO_CLASS, 0, &d))
                 return false;
-        }
     return true;
 }
 
@@ -385,8 +377,7 @@ bool problem_set_draw(struct problem_set *set, uint64_t i, struct arena *arena,
     struct random_state d = { .seed = rng_u64(set->key.seed,
                                               (i + 1) << 8 | (uint64_t)set->key.kernel) };
     for (int k = 0; k < DRAW_TRIES; k++) {
-        struct choice choice = empty_choice();
-        choose_others(&set->factors, &choice, &d);
+        const struct choice choice = make_choice(&set->factors, NO_CLASS, NO_CLASS, 0, &d);
         if (draw_problem(set, &choice, &d, arena, problem) &&
             accept_problem(problem) == ACCEPTED)
             return true;
@@ -396,27 +387,19 @@ bool problem_set_draw(struct problem_set *set, uint64_t i, struct arena *arena,
 
 struct problem_set *problem_set_get(const struct problem_set_key *key)
 {
-    static struct problem_set *kept;
-    if (kept && kept->key.kernel == key->kernel && kept->key.seed == key->seed &&
-        kept->key.full == key->full && kept->key.with_16_bits == key->with_16_bits)
-        return kept;
-    if (kept) {
-        arena_free(&kept->arena);
-        free(kept);
-    }
-    kept = calloc(1, sizeof *kept);
-    if (!kept)
-        return NULL;
-    kept->key = *key;
-    factors_init(&kept->factors, key->kernel, key->with_16_bits, key->full);
-    const size_t n = (size_t)kept->factors.n_classes;
-    kept->pairs = arena_get(&kept->arena, n * n);
-    if (!kept->pairs || !fill_set(kept)) {
-        arena_free(&kept->arena);
-        free(kept);
-        kept = NULL;
-    }
-    return kept;
+    static struct problem_set kept; /* without pairs: none */
+    if (kept.pairs && kept.key.kernel == key->kernel && kept.key.seed == key->seed &&
+        kept.key.full == key->full && kept.key.with_16_bits == key->with_16_bits)
+        return &kept;
+    arena_free(&kept.arena);
+    kept = (struct problem_set){ .key = *key };
+    factors_init(&kept.factors, key->kernel, key->with_16_bits, key->full);
+    const size_t n = (size_t)kept.factors.n_classes;
+    kept.pairs = arena_get(&kept.arena, n * n);
+    if (kept.pairs && fill_set(&kept))
+        return &kept;
+    kept.pairs = NULL;
+    return NULL;
 }
 
 bool problem_set_find_missing(const struct problem_set *set, int *a, int *b)
