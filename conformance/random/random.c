@@ -46,14 +46,14 @@ static bool check_problem(struct random_suite *r, const struct problem *problem,
     for (int i = 0; i < modes; i++) {
         trial_run(&trial, problem);
         r->tally.result.checked += trial.result.checked;
-        if (trial.outcome == OUTCOME_DECLINED) {
+        if (trial.ended.declined) {
             r->n_declined++;
             snprintf(r->decline, sizeof r->decline, "%s", trial.result.reason);
             return true;
         }
         r->n_answered += trial.result.checked > 0; /* a call without an element asks nothing */
-        if (trial.outcome != OUTCOME_RIGHT) {
-            const bool crashed = trial.outcome == OUTCOME_CRASHED;
+        if (trial.result.status != CONF_PASS) {
+            const bool crashed = trial.ended.crashed && !trial.ended.input_written;
             struct problem least = *problem;
             trial_shrink(&trial, &least);
             r->tally.problem = &least;

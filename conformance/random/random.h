@@ -131,27 +131,16 @@ extern const struct posenc_backend null_backend;
 
 /* ---- Trials: trial.c ---- */
 
-enum trial_outcome {
-    OUTCOME_RIGHT,
-    OUTCOME_WRONG_VALUES,
-    OUTCOME_INPUT_WRITTEN,
-    OUTCOME_WRITTEN_OUTSIDE,
-    OUTCOME_CONTROL_LEFT,
-    OUTCOME_CRASHED,
-    OUTCOME_FAILED,   /* the implementation reported an error */
-    OUTCOME_REJECTED, /* by the front-end */
-    OUTCOME_DECLINED
-};
-
 /* A problem that is run with its tensors at one end of their pages. */
 struct trial {
     struct suite_run *run;
     struct guard *guard;
     enum guard_mode mode;
-    enum trial_outcome outcome;
+    struct guard_result ended; /* how the call ended */
     struct conf_result result; /* of the values; the reason of any failure */
 };
 
+/* The result is a failure also if the implementation declined the call. */
 void trial_run(struct trial *trial, const struct problem *problem);
 /* Shrinks a problem that failed while it fails in the same way: tries the default of each field, then half its value.
  * Leaves a problem whose failure is not repeatable unchanged. */
