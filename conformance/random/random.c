@@ -310,7 +310,7 @@ void suite_random(struct suite_run *run, enum posenc_kernel kernel)
                                          .seed = run->options->seed,
                                          .full = run->options->full,
                                          .with_16_bits = run->backend->f16_bf16 };
-    struct random_suite r = { .run = run };
+    struct random_suite r = { .run = run, .guard = guard_create() };
     const size_t n_cases = run->options->program ? 2 : 3; /* the library rejects calls */
     for (size_t i = 0; i < n_cases; i++) {
         if (!tally_begin(&r.tally, run, kernel, POSENC_DTYPE_F32, "random", NULL, "%s",
@@ -318,14 +318,12 @@ void suite_random(struct suite_run *run, enum posenc_kernel kernel)
             continue;
         r.set = problem_set_get(&key);
         r.n_answered = r.n_declined = 0;
-        r.guard =
-            guard_create(); /* anew: protecting buffers that grew in another case is slow */
         if (!r.guard)
             tally_skip(&r.tally, "this system protects no memory");
         else if (require(&r.tally, r.set && r.set->n > 0, "no problem was accepted"))
             cases[i].check(&r);
         report_declined(&r);
         tally_end(&r.tally);
-        guard_destroy(r.guard);
     }
+    guard_destroy(r.guard);
 }
