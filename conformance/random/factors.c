@@ -226,10 +226,23 @@ static void set_named_classes(struct factor *f, const struct value_rule *rule,
     f->n_classes = __builtin_popcount(f->members);
 }
 
+/* Finds the scalings that have a parameter. Compares its name without "_last": the field LIST_last is a short form of
+ * LIST, with evenly rising elements. */
+static unsigned find_scalings(const struct field *field)
+{
+    const char *name = field->name, *suffix = strstr(name, "_last");
+    unsigned found = 0;
+    for (int s = 0; scaling_names[s] && !field->tensor; s++)
+        if (scaling_has_parameter((enum posenc_scaling)s, name,
+                                  suffix ? (size_t)(suffix - name) : strlen(name)))
+            found |= 1u << s;
+    return found;
+}
+
 static struct factor make_factor(const struct field *field, enum posenc_kernel kernel,
                                  bool with_16_bits, bool with_large)
 {
-    struct factor f = { .field = *field };
+    struct factor f = { .field = *field, .scalings = find_scalings(field) };
     for (EACH_TENSOR(row, signature_of(kernel)))
         if (field->tensor && strcmp(row->name, field->tensor) == 0)
             f.row = row;
@@ -289,22 +302,6 @@ int factor_large_class(const struct factor *f)
     return f->classes && f->classes[last].large ? last : NO_CLASS;
 }
 
-/* Compares the name without "_last": the field LIST_last is a short form of LIST, with evenly rising elements. */
-bool factor_belongs_to_scaling(const struct factor *f, enum posenc_scaling scaling)
-{
-    const char *name = f->field.name, *suffix = strstr(name, "_last");
-    return !f->row && scaling_has_parameter(scaling, name,
-                                            suffix ? (size_t)(suffix - name) : strlen(name));
-}
-
-bool factor_is_scaling_parameter(const struct factor *f)
-{
-    bool is_parameter = false;
-    for (int s = 0; scaling_names[s]; s++)
-        is_parameter = is_parameter || factor_belongs_to_scaling(f, (enum posenc_scaling)s);
-    return is_parameter;
-}
-
 int factor_member(const struct factor *f, int c)
 {
     int member = 0;
@@ -331,8 +328,8 @@ bool factor_matters(const struct factor *f, const struct problem *p)
         return tensor_present(p, f->row) && !tensor_shares_output(p, f->row) &&
                !(f->row->form == FORM_POSITIONS && is_offset) &&
                !(strcmp(name, "pad") == 0 && tensor_layout(p, f->row)->n_strides);
-    if (factor_is_scaling_parameter(f))
-        return factor_belongs_to_scaling(f, p->freqs.scaling);
+    if (f->scalings)
+        return f->scalings >> p->freqs.scaling & 1u;
     if (has("positions batch_shift time_step mrope_grid", name) && is_offset)
         return false;
     if (has("mrope_layout mrope_grid", name))

@@ -97,17 +97,15 @@ static bool is_zero_size(const struct factor *f, int c)
     return f->is_size && f->classes[c].most == 0.0 && !f->classes[c].above_bound;
 }
 
-/* Returns true if a scaling has each held parameter of scalings. */
-static bool scaling_fits(const struct factors *factors, const struct choice *choice,
-                         enum posenc_scaling scaling)
+/* Returns the scalings that have each held parameter of scalings, as bits. */
+static unsigned find_scalings(const struct factors *factors, const struct choice *choice)
 {
-    bool fits = true;
+    unsigned found = ~0u;
     for (int i = 0; i < 2 && choice->held[i] != NO_CLASS; i++) {
         const struct factor *f = factors_find(factors, choice->held[i]);
-        fits =
-            fits && (!factor_is_scaling_parameter(f) || factor_belongs_to_scaling(f, scaling));
+        found &= f->scalings ? f->scalings : ~0u;
     }
-    return fits;
+    return found;
 }
 
 /* Chooses the class of a factor. Beside two large sizes the others are large too, and types and flags change from round
@@ -123,9 +121,10 @@ static int choose_class(const struct factors *factors, const struct choice *choi
         class = is_member ? choice->round % f->n_classes : factor_large_class(f);
     if (class == NO_CLASS)
         class = (int)draw_between(d, 0, f->n_classes - 1);
-    for (int k = 0; k < f->n_classes && f->field.names == scaling_names; k++)
-        if (!scaling_fits(factors, choice, (enum posenc_scaling) class))
-            class = (class + 1) % f->n_classes;
+    const unsigned fitting =
+        f->field.names == scaling_names ? find_scalings(factors, choice) : ~0u;
+    while (fitting && !(fitting >> class & 1u))
+        class = (class + 1) % f->n_classes;
     return is_zero_size(f, class) ? (class + 1) % f->n_classes : class;
 }
 
@@ -246,7 +245,7 @@ static bool can_be_drawn(const struct factor *factor, const struct problem *p)
 {
     if (factor->row)
         return tensor_present(p, factor->row);
-    return !factor_is_scaling_parameter(factor) || factor_matters(factor, p);
+    return !factor->scalings || factor_matters(factor, p);
 }
 
 /* Draws field by field. A field keeps its default if the problem leaves the class no value. Sizes

@@ -50,6 +50,8 @@ struct factor {
     /* Names of the values of an enum or a flag, or of the ways to draw a list or strides, and the drawn ones as bits. */
     const char *const *names;
     unsigned members;
+    unsigned
+        scalings; /* that have this parameter, as bits; 0: it is no parameter of a scaling */
     bool is_size, is_even;
     int rule; /* index of its row in the table of factors.c, which is the order of drawing */
     int first_class; /* class number of its first class; numbers count through all factors */
@@ -72,9 +74,6 @@ const struct factor *factors_find(const struct factors *factors, int class_numbe
 /* Writes, for example, "heads from 2 to 8" or "x.stride backward". */
 void factors_print_class(const struct factors *factors, int class_number,
                          char text[CLASS_TEXT]);
-/* Return true if the field is a parameter of this scaling; of any scaling. */
-bool factor_belongs_to_scaling(const struct factor *factor, enum posenc_scaling scaling);
-bool factor_is_scaling_parameter(const struct factor *factor);
 /* Returns the class of large sizes, or NO_CLASS. */
 int factor_large_class(const struct factor *factor);
 /* Returns the index of the name of class c. */
