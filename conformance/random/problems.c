@@ -356,7 +356,9 @@ static bool fill_set(struct problem_set *set)
     const int64_t n = set->factors.n_classes, all = n * n,
                   step = all % PAIR_STEP ? PAIR_STEP : 1;
     struct random_state d = { .seed = rng_u64(set->key.seed, (uint64_t)set->key.kernel) };
-    for (int64_t i = 0, at = 0; i < all && (set->key.full || set->n < QUICK_PROBLEMS);
+    int64_t at =
+        draw_between(&d, 0, all - 1); /* so that quick runs of other seeds hold other pairs */
+    for (int64_t i = 0; i < all && (set->key.full || set->n < QUICK_PROBLEMS);
          i++, at = (at + step) % all) {
         const int a = (int)(at / n), b = (int)(at % n);
         if (a < b && factors_find(&set->factors, a) != factors_find(&set->factors, b) &&
