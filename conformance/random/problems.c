@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* Size of a set in quick runs; attempts to draw a problem with a given class, or any problem. */
-enum { QUICK_PROBLEMS = 32, CLASS_TRIES = 1000, DRAW_TRIES = 64 };
+enum { QUICK_PROBLEMS = 48, CLASS_TRIES = 1000, DRAW_TRIES = 64 };
 /* Pairs of classes are visited in steps of this prime, so that even a quick run has pairs of all factors. */
 enum { PAIR_STEP = 7919 };
 /* Attempts to make a pair of classes meet in a full run. Numbers of problems for two large sizes; fewer for kernels
