@@ -327,21 +327,6 @@ bool call_make_freqs(struct call *call, const struct signature *s)
 
 /* ---- Arguments ---- */
 
-/* Copies a parameter from the problem to the arguments, converting f64 to f32 if needed. */
-static void copy_parameter(struct call *call, const struct parameter *parameter)
-{
-    const char *from = (const char *)&call->problem + parameter->from;
-    char *to = (char *)&call->args + parameter->to;
-    if (parameter->from_size == parameter->to_size) {
-        memcpy(to, from, parameter->to_size);
-        return;
-    }
-    double value;
-    memcpy(&value, from, sizeof value);
-    const float narrow = (float)value;
-    memcpy(to, &narrow, sizeof narrow);
-}
-
 bool call_make_arguments(struct call *call)
 {
     const struct signature *s = signature_of(call->problem.kernel);
@@ -358,7 +343,7 @@ bool call_make_arguments(struct call *call)
         if (tensor_present(&call->problem, spec) && !call_make_tensor(call, spec))
             return false;
     for (EACH_PARAMETER(parameter, s))
-        copy_parameter(call, parameter);
+        parameter_store(parameter, &call->problem, &call->args);
     if (s->finish)
         s->finish(call);
     return true;

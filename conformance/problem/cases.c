@@ -99,12 +99,8 @@ struct problem problem_default(enum posenc_kernel kernel)
 static void add_to_field(struct problem *p, const char *name, double k)
 {
     struct field field;
-    if (!kernel_field_find(p->kernel, name, &field))
-        return;
-    const uint64_t bits = field_get(&field, p, 0);
-    field_set(&field, p,
-              field_is_real(&field) ? double_to_bits(bits_to_double(bits) + k)
-                                    : bits + (uint64_t)(int64_t)k);
+    if (kernel_field_find(p->kernel, name, &field))
+        field_set_number(&field, p, field_number(&field, p) + k);
 }
 
 /* Returns a problem whose fields in a word such as "2rotary_dim+2head_dim" are n units larger. */
@@ -223,38 +219,27 @@ int64_t backend_vector_lanes(const struct posenc_backend *backend)
 
 /* ---- Random problems ---- */
 
-/* Sequence of random numbers. */
-struct draws {
-    uint64_t seed, next;
-};
-
-/* Returns a number from least to most, both included. */
-static int64_t draw(struct draws *d, int64_t least, int64_t most)
-{
-    return least + (int64_t)(rng_u64(d->seed, d->next++) % (uint64_t)(most - least + 1));
-}
-
 struct problem problem_random(enum posenc_kernel kernel, uint64_t seed,
                               int64_t positions[MOST_RANDOM_TOKENS])
 {
-    struct draws d = { .seed = seed };
-    const struct problem_line *line = find_line(kernel, "random", rng_u64(seed, d.next++));
+    struct random_state d = { .seed = seed };
+    const struct problem_line *line = find_line(kernel, "random", draw_bits(&d));
     struct problem p = line->problem;
     for (EACH_WORD(word, line->flags))
-        p = lengthen(p, word, draw(&d, 0, read_limit(word, 0)));
+        p = lengthen(p, word, draw_between(&d, 0, read_limit(word, 0)));
     const int64_t farthest = (int64_t)(40 * p.freqs.xpos_scale_base); /* 0 without xPos */
     const bool select_rows =
         p.position_kind != POSENC_POSITIONS_OFFSET && !kernel_has_freqs(kernel);
     for (int64_t t = 0; t < p.tokens && select_rows; t++)
-        positions[t] = draw(&d, 0, p.rows - 1);
+        positions[t] = draw_between(&d, 0, p.rows - 1);
     for (int64_t t = 0; t < p.tokens && !select_rows && farthest > 0; t++)
-        positions[t] = t > 0 ? draw(&d, -farthest, farthest) : 0;
+        positions[t] = t > 0 ? draw_between(&d, -farthest, farthest) : 0;
     p.positions = select_rows || farthest > 0 ? positions : NULL;
     p.seed = seed;
-    p.dtype = (enum posenc_dtype)draw(&d, POSENC_DTYPE_F32, POSENC_DTYPE_BF16);
-    p.values_dtype = (enum posenc_dtype)draw(&d, POSENC_DTYPE_F32, POSENC_DTYPE_BF16);
-    p.special = draw(&d, 0, 2) == 0;
-    p.x_scale = draw(&d, 0, 1) ? 1.0f : 0.088388346f;
-    p.batch = kernel_has_batch(kernel) ? draw(&d, 1, 3) : 1;
+    p.dtype = (enum posenc_dtype)draw_between(&d, POSENC_DTYPE_F32, POSENC_DTYPE_BF16);
+    p.values_dtype = (enum posenc_dtype)draw_between(&d, POSENC_DTYPE_F32, POSENC_DTYPE_BF16);
+    p.special = draw_between(&d, 0, 2) == 0;
+    p.x_scale = draw_between(&d, 0, 1) ? 1.0f : 0.088388346f;
+    p.batch = kernel_has_batch(kernel) ? draw_between(&d, 1, 3) : 1;
     return p;
 }

@@ -155,20 +155,6 @@ struct problem problem_blank(enum posenc_kernel kernel)
     return blank;
 }
 
-double bits_to_double(uint64_t bits)
-{
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-uint64_t double_to_bits(double value)
-{
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
 bool field_is_real(const struct field *field)
 {
     return field->kind == FIELD_F64 || field->kind == FIELD_F32;
@@ -178,7 +164,7 @@ bool field_is_array(const struct field *field) { return field->list > LIST_STRID
 
 /* ---- Places in the struct ---- */
 
-static size_t size_of(enum field_kind kind)
+size_t value_size(enum field_kind kind)
 {
     static const size_t sizes[] = {
         [FIELD_I64] = sizeof(int64_t), [FIELD_U64] = sizeof(uint64_t),
@@ -186,6 +172,34 @@ static size_t size_of(enum field_kind kind)
         [FIELD_BOOL] = sizeof(bool),   [FIELD_ENUM] = sizeof(int)
     };
     return sizes[kind];
+}
+
+uint64_t value_get(enum field_kind kind, const void *at)
+{
+    union parameter_value value;
+    memcpy(&value, at, value_size(kind));
+    switch (kind) {
+    case FIELD_BOOL:
+        return value.flag;
+    case FIELD_F32:
+        return double_to_bits((double)value.f32);
+    case FIELD_ENUM:
+        return (uint64_t)value.member;
+    default: /* 64-bit kinds are returned as they are stored */
+        return (uint64_t)value.i64;
+    }
+}
+
+void value_set(enum field_kind kind, void *at, uint64_t bits)
+{
+    union parameter_value value = { .i64 = (int64_t)bits };
+    if (kind == FIELD_BOOL)
+        value.flag = bits != 0;
+    else if (kind == FIELD_F32)
+        value.f32 = (float)bits_to_double(bits);
+    else if (kind == FIELD_ENUM)
+        value.member = (int)bits;
+    memcpy(at, &value, value_size(kind));
 }
 
 /* Returns the address of the elements, or NULL if the problem has none. */
@@ -227,31 +241,25 @@ int64_t field_length(const struct field *field, const struct problem *problem)
 
 uint64_t field_get(const struct field *field, const struct problem *problem, int64_t i)
 {
-    union parameter_value value;
-    const size_t size = size_of(field->kind);
-    memcpy(&value, elements_of(field, problem) + (size_t)i * size, size);
-    switch (field->kind) {
-    case FIELD_BOOL:
-        return value.flag;
-    case FIELD_F32:
-        return double_to_bits((double)value.f32);
-    case FIELD_ENUM:
-        return (uint64_t)value.member;
-    default: /* 64-bit kinds are returned as they are stored */
-        return (uint64_t)value.i64;
-    }
+    return value_get(field->kind,
+                     elements_of(field, problem) + (size_t)i * value_size(field->kind));
 }
 
 void field_set(const struct field *field, struct problem *problem, uint64_t bits)
 {
-    union parameter_value value = { .i64 = (int64_t)bits };
-    if (field->kind == FIELD_BOOL)
-        value.flag = bits != 0;
-    else if (field->kind == FIELD_F32)
-        value.f32 = (float)bits_to_double(bits);
-    else if (field->kind == FIELD_ENUM)
-        value.member = (int)bits;
-    memcpy((char *)problem + field->offset, &value, size_of(field->kind));
+    value_set(field->kind, (char *)problem + field->offset, bits);
+}
+
+double field_number(const struct field *field, const struct problem *problem)
+{
+    const uint64_t bits = field_get(field, problem, 0);
+    return field_is_real(field) ? bits_to_double(bits) : (double)(int64_t)bits;
+}
+
+void field_set_number(const struct field *field, struct problem *problem, double number)
+{
+    field_set(field, problem,
+              field_is_real(field) ? double_to_bits(number) : (uint64_t)(int64_t)number);
 }
 
 bool field_is_blank(const struct field *field, const struct problem *problem)
@@ -288,8 +296,7 @@ static void print_real(double value, bool narrow, char text[FIELD_TEXT])
     memmove(to, from, strlen(from) + 1);
 }
 
-/* Returns the names of the values, or NULL if they are numbers. */
-static const char *const *value_names(const struct field *field)
+const char *const *field_value_names(const struct field *field)
 {
     static const char *const truths[] = { "false", "true", NULL };
     return field->kind == FIELD_BOOL ? truths : field->names;
@@ -309,7 +316,7 @@ size_t field_print(const struct field *field, const struct problem *problem, cha
         else if (field->kind == FIELD_I64)
             snprintf(value, sizeof value, "%" PRId64, (int64_t)bits);
         else
-            snprintf(value, sizeof value, "%s", value_names(field)[bits]);
+            snprintf(value, sizeof value, "%s", field_value_names(field)[bits]);
         at = text_append(text, room, at, "%s%s", i > 0 ? "," : "", value);
     }
     return at;
@@ -322,7 +329,7 @@ static bool read_value(const struct field *field, const char *text, const char *
                        uint64_t *bits)
 {
     char *stop = (char *)text;
-    const char *const *names = value_names(field);
+    const char *const *names = field_value_names(field);
     errno = 0;
     if (strchr(" \t\n\v\f\r+", text[0])) /* also if text is "": strchr() finds the NUL */
         return false;
@@ -363,7 +370,7 @@ static void describe_expected(const struct field *field, char *text, size_t room
         [LIST_PAIRS] = "numbers with commas between",
         [LIST_FACTORS] = "numbers with commas between",
     };
-    const char *const *names = value_names(field);
+    const char *const *names = field_value_names(field);
     size_t n = 0;
     if (!names)
         text_append(text, room, 0, "%s",

@@ -50,17 +50,26 @@ void field_name(const struct field *field, char name[FIELD_TEXT]);
 struct problem problem_blank(enum posenc_kernel kernel);
 bool field_is_blank(const struct field *field, const struct problem *problem);
 
-/* Return the length of a list (1 for a single value, 0 if absent), and element i as 64 bits: an integer, or the bits
- * of an f64 if the field is real. */
+/* Return the bytes of a value in memory, and the value as 64 bits: an integer, or the bits of an f64 if it is real.
+ * `at` need not be aligned. */
+size_t value_size(enum field_kind kind);
+uint64_t value_get(enum field_kind kind, const void *at);
+/* Stores a value that is given by such bits. */
+void value_set(enum field_kind kind, void *at, uint64_t bits);
+
+/* Return the length of a list (1 for a single value, 0 if absent), and element i as 64 bits. */
 int64_t field_length(const struct field *field, const struct problem *problem);
 uint64_t field_get(const struct field *field, const struct problem *problem, int64_t i);
-/* Sets a field that is no list, from 64 bits of the same form. */
+/* Sets a field that is no list. */
 void field_set(const struct field *field, struct problem *problem, uint64_t bits);
+/* Do the same by the number itself, for a field of any kind. Integers above 2^53 are rounded. */
+double field_number(const struct field *field, const struct problem *problem);
+void field_set_number(const struct field *field, struct problem *problem, double number);
 bool field_is_real(const struct field *field);
+/* Returns the names of the values of an enum or a flag, NULL at the end; or NULL if they are numbers. */
+const char *const *field_value_names(const struct field *field);
 /* Returns true for a list outside the problem, which has a pointer to it. */
 bool field_is_array(const struct field *field);
-double bits_to_double(uint64_t bits);
-uint64_t double_to_bits(double value);
 
 /* Appends a value as text that field_read() converts back to the same bits: an integer, the shortest decimal, a name,
  * true or false. Commas separate elements. */

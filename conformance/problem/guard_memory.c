@@ -21,20 +21,18 @@ struct region {
     char *copy;
 };
 
-/* A mapping [margin][capacity][margin] whose margins are inaccessible. A dense slot has one region, and later calls
- * use it again. In a sparse slot only the regions are accessible. */
+/* A mapping [margin][capacity][margin] for one buffer. Only its regions are accessible: the whole capacity, or the pages
+ * of rows of a reserved buffer. */
 struct slot {
-    char *map;
+    char *map; /* NULL: unused */
     size_t capacity, margin;
-    char *data; /* NULL: unused */
+    char *data;
     size_t bytes;
-    struct region *regions; /* the buffer and the pattern around it; or pages of rows */
+    struct region *regions;
     size_t n, room;
     char *copies; /* of all regions */
-    size_t copies_room;
     char role;
     bool sealed; /* read-only */
-    bool sparse;
 };
 
 struct guard {
@@ -84,27 +82,6 @@ void guard_destroy(struct guard *g)
     free(g);
 }
 
-static bool slot_map(struct slot *s, size_t capacity, size_t margin)
-{
-    slot_release(s);
-    char *map = pages_reserve_inaccessible(capacity + 2 * margin);
-    if (map)
-        *s = (struct slot){ .map = map, .capacity = capacity, .margin = margin };
-    return map;
-}
-
-static bool slot_map_dense(const struct guard *g, struct slot *s, size_t bytes)
-{
-    size_t capacity = 16 * g->page;
-    while (capacity < bytes + 64)
-        capacity *= 2;
-    if (slot_map(s, capacity, g->page) &&
-        mprotect(slot_start(s), capacity, PROT_READ | PROT_WRITE) == 0)
-        return true;
-    slot_release(s);
-    return false;
-}
-
 static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 
 static bool add_region(struct slot *s, char *from, char *to)
@@ -128,74 +105,47 @@ static void fill_pattern(const struct guard *g, char *from, const char *to)
         memcpy(at, g->pattern, smaller((size_t)(to - at), RED_ZONE));
 }
 
-/* Fills the buffer and the zone around it with the pattern, and makes them the slot's region. */
-static bool slot_fill_pattern(const struct guard *g, struct slot *s)
+/* Makes pages of a slot accessible, as a region that is filled with the pattern. */
+static bool slot_open(const struct guard *g, struct slot *s, char *from, char *to)
 {
-    char *start = slot_start(s), *end = start + s->capacity, *after = s->data + s->bytes;
-    char *from = s->data - smaller((size_t)(s->data - start), RED_ZONE);
-    char *to = after + smaller((size_t)(end - after), RED_ZONE);
+    if (mprotect(from, (size_t)(to - from), PROT_READ | PROT_WRITE) != 0)
+        return false;
     fill_pattern(g, from, to);
-    s->n = 0;
     return add_region(s, from, to);
 }
 
-/* Makes memory of a slot read-only or writable. In a dense slot, this covers its region and SEALED_PAGES on each side:
- * all of a slot that was enlarged for another call would take long. */
-static bool region_protect(const struct guard *g, const struct slot *s, const struct region *r,
-                           int access)
+/* Maps an unused slot. Places the buffer flush with an end, or at its offset from a 64-byte boundary. Room for the
+ * pattern is left at the other end. */
+static struct slot *slot_map(struct guard *g, size_t bytes, size_t margin, int64_t offset_bytes,
+                             char role)
 {
-    enum { SEALED_PAGES = 16 };
-    char *start = slot_start(s), *end = start + s->capacity, *from = r->from, *to = r->to;
-    if (!s->sparse) {
-        const size_t before = (size_t)(from - start) / g->page * g->page;
-        const size_t after = (size_t)(end - to) / g->page * g->page;
-        from = start + before - smaller(before, SEALED_PAGES * g->page);
-        to = end - after + smaller(after, SEALED_PAGES * g->page);
-    }
-    return mprotect(from, (size_t)(to - from), access) == 0;
-}
-
-/* Makes the regions of a slot read-only, or writable again. */
-static void slot_protect(const struct guard *g, struct slot *s, bool sealed)
-{
-    bool done = s->sealed != sealed;
-    for (EACH_REGION(r, s))
-        done = done && region_protect(g, s, r, sealed ? PROT_READ : PROT_READ | PROT_WRITE);
-    s->sealed = done ? sealed : s->sealed;
-}
-
-/* Returns the first unused slot. */
-static struct slot *slot_free(struct guard *g)
-{
-    for (EACH_SLOT(s, g))
-        if (!s->data)
-            return s;
-    return NULL;
-}
-
-/* Places a buffer flush with an end, or at its offset from a 64-byte boundary. */
-static void slot_place(const struct guard *g, struct slot *s, size_t bytes,
-                       int64_t offset_bytes, char role)
-{
-    char *start = slot_start(s), *end = start + s->capacity;
-    const size_t offset = (size_t)offset_bytes & 63;
-    s->data = g->mode == GUARD_START ? start + offset : end - bytes;
+    struct slot *s = g->slots;
+    const size_t offset = (size_t)offset_bytes & 63,
+                 capacity = (bytes + 64 + RED_ZONE + g->page - 1) / g->page * g->page;
+    while (s < g->slots + SLOTS && s->map)
+        s++;
+    char *map = s < g->slots + SLOTS ? pages_reserve_inaccessible(capacity + 2 * margin) : NULL;
+    if (!map)
+        return NULL;
+    *s = (struct slot){
+        .map = map, .capacity = capacity, .margin = margin, .bytes = bytes, .role = role
+    };
+    s->data =
+        g->mode == GUARD_START ? slot_start(s) + offset : slot_start(s) + capacity - bytes;
     if (g->mode == GUARD_END && offset)
         s->data -= ((uintptr_t)s->data - offset) & 63;
-    s->bytes = bytes;
-    s->role = role;
+    return s;
 }
 
 static void *guard_get(void *user, size_t bytes, int64_t offset_bytes, char role)
 {
     struct guard *g = user;
-    struct slot *s = slot_free(g);
-    if (!s || (s->capacity < bytes + 64 && !slot_map_dense(g, s, bytes)))
-        return NULL;
-    slot_place(g, s, bytes, offset_bytes, role);
-    if (slot_fill_pattern(g, s))
+    struct slot *s =
+        bytes > SIZE_MAX / 4 ? NULL : slot_map(g, bytes, g->page, offset_bytes, role);
+    if (s && slot_open(g, s, slot_start(s), slot_start(s) + s->capacity))
         return s->data;
-    s->data = NULL;
+    if (s)
+        slot_release(s);
     return NULL;
 }
 
@@ -204,14 +154,10 @@ static const uint64_t index_reach = UINT64_C(8) << 30;
 
 static void *guard_reserve(void *user, size_t bytes, int64_t offset_bytes, char role)
 {
-    struct guard *g = user;
-    struct slot *s = slot_free(g);
-    if (!s || sizeof(size_t) < sizeof index_reach || bytes > SIZE_MAX / 4 ||
-        !slot_map(s, (bytes + 64 + g->page - 1) / g->page * g->page, (size_t)index_reach))
+    if (sizeof(size_t) < sizeof index_reach || bytes > SIZE_MAX / 4)
         return NULL;
-    s->sparse = true;
-    slot_place(g, s, bytes, offset_bytes, role);
-    return s->data;
+    struct slot *s = slot_map(user, bytes, (size_t)index_reach, offset_bytes, role);
+    return s ? s->data : NULL;
 }
 
 /* Returns the region that holds a byte, or NULL. */
@@ -226,19 +172,18 @@ static struct region *region_of(const struct slot *s, const char *at)
 /* Makes a page accessible, and merges it with adjacent regions. */
 static bool add_page(const struct guard *g, struct slot *s, char *page)
 {
-    char *from = page, *to = page + g->page;
-    if (mprotect(page, g->page, PROT_READ | PROT_WRITE) != 0)
+    if (!slot_open(g, s, page, page + g->page))
         return false;
-    fill_pattern(g, page, to);
+    struct region all = s->regions[--s->n];
     for (struct region *r = s->regions; r < s->regions + s->n;)
-        if (r->to == page || r->from == page + g->page) {
-            from = r->to == page ? r->from : from;
-            to = r->to == page ? to : r->to;
+        if (r->to == all.from || r->from == all.to) {
+            all.from = r->to == all.from ? r->from : all.from;
+            all.to = r->from == all.to ? r->to : all.to;
             *r = s->regions[--s->n];
         } else {
             r++;
         }
-    return add_region(s, from, to);
+    return add_region(s, all.from, all.to);
 }
 
 static bool guard_use(void *user, void *part, size_t bytes)
@@ -246,7 +191,7 @@ static bool guard_use(void *user, void *part, size_t bytes)
     struct guard *g = user;
     char *row = part, *first = row - (uintptr_t)row % g->page;
     for (EACH_SLOT(s, g))
-        if (s->data && row >= s->data && row < s->data + s->bytes)
+        if (s->map && row >= s->data && row < s->data + s->bytes)
             for (char *page = first; page < row + bytes; page += g->page)
                 if (!region_of(s, page) && !add_page(g, s, page))
                     return false;
@@ -256,21 +201,20 @@ static bool guard_use(void *user, void *part, size_t bytes)
 static void guard_seal(void *user)
 {
     struct guard *g = user;
-    for (EACH_SLOT(s, g))
-        if (s->data && s->role == 'i')
-            slot_protect(g, s, true);
+    for (EACH_SLOT(s, g)) {
+        s->sealed = s->map && s->role == 'i';
+        for (EACH_REGION(r, s))
+            s->sealed =
+                s->sealed && mprotect(r->from, (size_t)(r->to - r->from), PROT_READ) == 0;
+    }
 }
 
 static void guard_free(void *user, void *data)
 {
     struct guard *g = user;
     for (EACH_SLOT(s, g))
-        if (s->data == data && s->sparse) {
+        if (s->map && s->data == data)
             slot_release(s);
-        } else if (s->data == data) {
-            slot_protect(g, s, false);
-            s->data = NULL;
-        }
 }
 
 struct tensor_allocator guard_memory(struct guard *g, enum guard_mode mode)
@@ -322,7 +266,7 @@ void guard_describe_fault(struct guard *g, const struct call *call, const char *
     const char *at = result->address;
     char verb[64];
     for (EACH_SLOT(s, g)) {
-        if (!s->data || at < s->map || at >= s->map + slot_size(s))
+        if (!s->map || at < s->map || at >= s->map + slot_size(s))
             continue;
         const bool inside = at >= s->data && at < s->data + s->bytes;
         const bool between = inside && !region_of(s, at);
@@ -342,12 +286,7 @@ static bool slot_save(struct slot *s)
     size_t bytes = 0;
     for (EACH_REGION(r, s))
         bytes += (size_t)(r->to - r->from);
-    if (s->copies_room < bytes) {
-        free(s->copies);
-        s->copies = malloc(bytes);
-        s->copies_room = s->copies ? bytes : 0;
-    }
-    char *copy = s->copies;
+    char *copy = s->copies = s->copies ? s->copies : malloc(bytes);
     for (EACH_REGION(r, s)) {
         if (!copy)
             return false;
@@ -393,7 +332,7 @@ static const char *find_slot_damage(const struct slot *s, const struct call *cal
 bool guard_save(struct guard *g)
 {
     for (EACH_SLOT(s, g))
-        if (s->data && !slot_save(s))
+        if (s->map && !slot_save(s))
             return false;
     return true;
 }
@@ -401,7 +340,7 @@ bool guard_save(struct guard *g)
 void guard_find_damage(struct guard *g, const struct call *call, struct guard_result *result)
 {
     for (EACH_SLOT(s, g)) {
-        const char *at = s->data ? find_slot_damage(s, call) : NULL;
+        const char *at = s->map ? find_slot_damage(s, call) : NULL;
         result->overwritten = result->overwritten || at;
         if (at && !result->reason[0])
             describe_address(result, s, call, "wrote outside the rows of", at);

@@ -58,6 +58,13 @@ uint64_t rng_u64(uint64_t seed, uint64_t index)
     return z ^ (z >> 31);
 }
 
+uint64_t draw_bits(struct random_state *d) { return rng_u64(d->seed, d->next++); }
+
+int64_t draw_between(struct random_state *d, int64_t least, int64_t most)
+{
+    return least + (int64_t)(draw_bits(d) % (uint64_t)(most - least + 1));
+}
+
 /* Returns one of eight kinds of values, as the bits of a draw choose it. */
 static int kind_of(uint64_t z) { return (int)(z >> 35 & 7); }
 

@@ -313,6 +313,14 @@ int64_t problem_scattered_index(const struct problem *problem, int64_t i, int64_
 /* Returns 64 random bits, a function of its arguments (splitmix64). The ONNX recipes have another generator. */
 uint64_t rng_u64(uint64_t seed, uint64_t index);
 
+/* Sequence of random numbers. */
+struct random_state {
+    uint64_t seed, next;
+};
+uint64_t draw_bits(struct random_state *d);
+/* Draws an integer from `least` to `most`, both included. */
+int64_t draw_between(struct random_state *d, int64_t least, int64_t most);
+
 /* NaN that call_reset() fills outputs with. No kernel makes it, and each dtype can hold it. */
 #define CALL_CANARY 0x7fed0000u
 

@@ -19,10 +19,20 @@ void signature_own_defaults(const struct signature *signature, struct problem *p
     for (EACH_PARAMETER(own, signature)) {
         const struct field field = parameter_field(own);
         if (own->name)
-            field_set(&field, problem,
-                      field_is_real(&field) ? double_to_bits(own->value)
-                                            : (uint64_t)(int64_t)own->value);
+            field_set_number(&field, problem, own->value);
     }
+}
+
+void parameter_store(const struct parameter *p, const struct problem *problem, void *args)
+{
+    value_set(p->kind, (char *)args + p->to,
+              value_get(p->from_kind, (const char *)problem + p->from));
+}
+
+void parameter_load(const struct parameter *p, const void *args, struct problem *problem)
+{
+    value_set(p->from_kind, (char *)problem + p->from,
+              value_get(p->kind, (const char *)args + p->to));
 }
 
 size_t signature_argument(const struct signature *signature, size_t member)
@@ -37,9 +47,7 @@ size_t signature_argument(const struct signature *signature, size_t member)
 
 static int64_t read_member(const struct problem *problem, size_t offset)
 {
-    int64_t value;
-    memcpy(&value, (const char *)problem + offset, sizeof value);
-    return value;
+    return (int64_t)value_get(FIELD_I64, (const char *)problem + offset);
 }
 
 int64_t problem_extent(const struct problem *p, enum dim dim)

@@ -90,9 +90,8 @@ struct tensor_spec {
 /* An argument that is copied from a member of the problem, possibly narrowed from f64 to f32. With a name, it is a
  * parameter that this signature alone has, and a field of its problems. */
 struct parameter {
-    size_t from, to;           /* offsets in struct problem and in the arguments */
-    size_t from_size, to_size; /* in bytes */
-    enum field_kind kind;      /* of the argument */
+    size_t from, to;                 /* offsets in struct problem and in the arguments */
+    enum field_kind from_kind, kind; /* of that member, and of the argument */
     const char *name;
     const char *const *names;  /* of an enum, NULL at the end */
     double value, least, most; /* default; accepted range, or any value if least = most */
@@ -100,6 +99,9 @@ struct parameter {
 
 /* Returns a named parameter as a field of problems. */
 struct field parameter_field(const struct parameter *own);
+/* Copy a parameter from a problem to the arguments of a call, and back. */
+void parameter_store(const struct parameter *p, const struct problem *problem, void *args);
+void parameter_load(const struct parameter *p, const void *args, struct problem *problem);
 
 /* ---- Signatures ---- */
 
@@ -240,26 +242,25 @@ int call_dim(const struct call *call, const struct tensor_spec *spec, enum dim d
              : FIELD_BOOL, default                                                             \
              : FIELD_ENUM)
 #define PARAMETER_TO(signature, member)                                                        \
-    .to = ARGUMENT(signature, member), .to_size = sizeof ARGUMENT_OF(signature, member),       \
-    .kind = KIND_OF(ARGUMENT_OF(signature, member))
+    .to = ARGUMENT(signature, member), .kind = KIND_OF(ARGUMENT_OF(signature, member))
 /* Initialises an argument that is a copy of the problem's member of the same name. */
 #define PARAMETER(signature, member)                                                           \
     {                                                                                          \
         PARAMETER_TO(signature, member), .from = MEMBER(member),                               \
-                                         .from_size = sizeof((struct problem *)0)->member      \
+                                         .from_kind = KIND_OF(((struct problem *)0)->member)   \
     }
 /* Initialises a member of a struct among the arguments in the same way. */
 #define PARAMETER_IN(signature, inside, member)                                                \
     {                                                                                          \
         PARAMETER_TO(signature, inside.member),                                                \
-            .from = MEMBER(member), .from_size = sizeof((struct problem *)0)->member           \
+            .from = MEMBER(member), .from_kind = KIND_OF(((struct problem *)0)->member)        \
     }
 /* Initialises an argument of this signature alone, which is problem.parameters[place]. Default and accepted range
  * follow. */
 #define OWN_PARAMETER(signature, place, member, ...)                                           \
     {                                                                                          \
         PARAMETER_TO(signature, member), .from = MEMBER(parameters[place]),                    \
-                                         .from_size = sizeof ARGUMENT_OF(signature, member),   \
+                                         .from_kind = KIND_OF(ARGUMENT_OF(signature, member)), \
                                          .name = #member, __VA_ARGS__                          \
     }
 /* Initialises name, blank and size of a signature. */

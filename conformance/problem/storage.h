@@ -11,7 +11,7 @@
 
 size_t storage_size(enum posenc_dtype dtype); /* bytes of an element */
 
-/* Return the 32 bits of an f32, and the f32 that has these bits. */
+/* Return the bits of an f32 or f64, and the number that has these bits. */
 static inline uint32_t float_to_bits(float value)
 {
     uint32_t bits;
@@ -21,6 +21,18 @@ static inline uint32_t float_to_bits(float value)
 static inline float bits_to_float(uint32_t bits)
 {
     float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+static inline uint64_t double_to_bits(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+static inline double bits_to_double(uint64_t bits)
+{
+    double value;
     memcpy(&value, &bits, sizeof value);
     return value;
 }

@@ -46,7 +46,7 @@ static void check_arguments(void)
         memset(claimed + spec->stride_batch, true, sizeof(int64_t));
     }
     for (EACH_PARAMETER(p, signature)) {
-        memset(claimed + p->to, true, p->to_size);
+        memset(claimed + p->to, true, value_size(p->kind));
         expect(!p->name || p->kind != FIELD_ENUM || p->names, p->name,
                "an enum without names, or of a type that fields do not have");
         expect(p->least >= p->most || (p->value >= p->least && p->value <= p->most), p->name,

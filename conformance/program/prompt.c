@@ -255,20 +255,6 @@ static void add_output(struct prompt *p, const struct tensor_spec *spec)
 
 /* ---- The problem ---- */
 
-/* Copies an argument back to the problem, converting f32 to f64 if needed. */
-static void read_parameter(struct prompt *p, const struct parameter *parameter)
-{
-    char *to = (char *)&p->problem + parameter->from;
-    const char *from = (const char *)p->args + parameter->to;
-    if (parameter->from_size == parameter->to_size) {
-        memcpy(to, from, parameter->from_size);
-        return;
-    }
-    float narrow;
-    memcpy(&narrow, from, sizeof narrow);
-    memcpy(to, &(double){ (double)narrow }, sizeof(double));
-}
-
 /* Sets the sizes of a problem on tokens to those of the canonical tensors. */
 static void read_sizes(struct prompt *p)
 {
@@ -315,7 +301,7 @@ bool prompt_make(struct prompt *p, enum posenc_kernel kernel, const void *args,
     *p = (struct prompt){ .kernel = kernel, .args = args, .problem = *problem };
     bool made = true;
     for (EACH_PARAMETER(parameter, s))
-        read_parameter(p, parameter);
+        parameter_load(parameter, p->args, &p->problem);
     if (s->freqs)
         made = add_all_frequencies(p, s);
     for (EACH_TENSOR(spec, s)) {

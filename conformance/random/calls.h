@@ -8,7 +8,7 @@
  *
  * A test goes through four files:
  *
- *     changes.c    draws up to three changes, and makes them in a copy of the arguments
+ *     changes.c    makes up to three changes in a copy of the arguments
  *     operands.c   derives the bytes of each tensor from the arguments, and places it in memory of
  *                  exactly its size
  *     rules.c      finds the statuses that the call may have
@@ -55,6 +55,7 @@ struct call_facts {
     const struct posenc_freqs_spec *freqs_spec; /* of the call's frequencies, or NULL */
     /* Sizes of dimensions by the first tensor that has them; -1 if none does. */
     int64_t extent[DIM_DISTANCE + 1];
+    bool empty_x; /* x has no elements, so that sums and gradients are zeros */
     struct operand operands[MOST_TENSORS];
 };
 
@@ -66,10 +67,10 @@ struct call_facts {
 
 /* Derives the other members from kernel, signature, args and frequencies. Keeps `backed` of each operand. */
 void facts_derive(struct call_facts *f);
-const struct posenc_tensor *facts_tensor(const struct call_facts *f,
-                                         const struct tensor_spec *row);
-const struct posenc_positions *facts_positions(const struct call_facts *f,
-                                               const struct tensor_spec *row);
+/* Returns the argument of a row: a tensor, positions or a pointer. */
+const void *facts_argument(const struct call_facts *f, const struct tensor_spec *row);
+/* Returns the first output. */
+const struct operand *facts_output(const struct call_facts *f);
 /* Returns the number of rows or columns, below which the values of an index lie. */
 int64_t facts_index_end(const struct call_facts *f);
 bool operand_has_elements(const struct operand *o);
@@ -90,46 +91,25 @@ struct expected_statuses {
 /* Judges arguments whose member `size` is `size`. `filled` is true if bytes beyond the known struct are not 0. */
 struct expected_statuses rules_judge(const struct call_facts *f, size_t size, bool filled);
 
-/* ---- Changes: changes.c ---- */
+/* ---- One test: calls.c ---- */
 
 enum { MOST_CHANGES = 3, CHANGES_TEXT = 1600 };
 
-enum argument_change_kind {
-    CHANGE_VALUE,          /* sets a number among the arguments */
-    CHANGE_SIZE,           /* sets the size of the struct of arguments */
-    CHANGE_FREQS,          /* replaces the frequencies */
-    CHANGE_ADD_DIMENSION,  /* adds a first dimension of size 1 */
-    CHANGE_DROP_DIMENSION, /* drops the first dimension */
-    CHANGE_EXTENT,         /* sets the size of every dimension that counts the same */
-    CHANGE_NULL,           /* sets a pointer to NULL */
-    CHANGE_ODD,            /* misaligns a tensor by 1 to 3 bytes */
-    CHANGE_JOINED,         /* places a tensor in the memory of another one */
-    CHANGE_ELEMENT         /* sets an element of a tensor */
+/* Place of a row: `bytes` from the first element of another row, or in memory of its own if `row` is itself. */
+struct place {
+    int row;
+    int128 bytes;
+    bool
+        is_null; /* memory of its own is NULL, or begins `odd` bytes after an aligned address */
+    int odd;
 };
 
-/* A number for a field of either kind: an integer or a real. number_read() reads a 32-bit integer as FIELD_ENUM. */
-struct number {
-    int64_t whole;
+/* New value of an element: `whole` or, for floating-point elements, `real`. */
+struct changed_element {
+    int row;
+    int64_t index, whole; /* index: modulo the number of elements */
     double real;
 };
-struct number number_read(const void *from, enum field_kind kind);
-
-/* A change of one argument, which the row of its tensor identifies. A member whose comment begins with a kind is for
- * that kind alone. */
-struct argument_change {
-    enum argument_change_kind kind;
-    int row;               /* index of the tensor */
-    int other_row;         /* CHANGE_JOINED: index of the tensor whose memory is shared */
-    int element;           /* CHANGE_ELEMENT: index, modulo the number of elements */
-    enum dim dim;          /* CHANGE_EXTENT: the dimension */
-    bool filled;           /* CHANGE_SIZE: bytes beyond the known size are not 0 */
-    struct number value;   /* the new value, size or distance in bytes */
-    size_t offset;         /* CHANGE_VALUE: place of the number in the arguments */
-    enum field_kind type;  /* CHANGE_VALUE: type of the number */
-    char name[FIELD_TEXT]; /* CHANGE_VALUE: name of the number */
-};
-
-/* ---- One test: calls.c ---- */
 
 struct call_test {
     /* Set by the caller. */
@@ -146,33 +126,35 @@ struct call_test {
 
     /* State of the test: arguments before and after the changes, and the allowed answers. */
     struct call_facts before, after;
-    int n_changes;
-    struct argument_change changes[MOST_CHANGES];
     size_t size;                /* the size that the arguments claim */
     bool filled;                /* bytes beyond the known size are not 0 */
-    struct posenc_freqs *freqs; /* of CHANGE_FREQS */
+    struct posenc_freqs *freqs; /* that replace those of the call */
     struct posenc_freqs_spec freqs_spec;
+    struct place places[MOST_TENSORS];
+    int n_elements;
+    struct changed_element elements[MOST_CHANGES];
     struct expected_statuses verdict;
-    int host[MOST_TENSORS];      /* index of the row whose buffer each row uses */
-    int128 offset[MOST_TENSORS]; /* bytes from the host's first element to that of the row */
-    /* Memory of hosts, its content before the call, and its size. */
-    char *buffer[MOST_TENSORS], *saved[MOST_TENSORS];
-    size_t bytes[MOST_TENSORS];
+    /* Memory of rows with a place of their own, and its content before the call. */
+    struct {
+        char *data, *saved;
+        size_t bytes;
+    } buffers[MOST_TENSORS];
     struct arena values; /* of answers */
 };
 
 /* Makes the call and checks its answers. Returns false with a message and the changes as text. */
 bool call_test_run(struct call_test *t);
 
-void changes_draw(struct call_test *t, struct random_state *d);
-void changes_apply(struct call_test *t);
-void changes_print(struct call_test *t);
+/* Makes changes in t->after, and describes them: changes.c. */
+void changes_make(struct call_test *t);
 
 /* ---- Memory of a test: operands.c ---- */
 
+/* Returns the row in whose memory a row lies, and the distance of their first elements. */
+struct place place_host(const struct call_test *t, int row);
 /* Places each tensor in memory of exactly its size, between pages that fault. A tensor that is too
  * large gets an address that no memory has. */
-void call_test_place(struct call_test *t, struct random_state *d);
+void call_test_place(struct call_test *t, enum guard_mode mode);
 /* Restores every byte of the outputs as it was placed. */
 void call_test_restore(const struct call_test *t);
 bool call_test_is_unchanged(const struct call_test *t);

@@ -181,6 +181,11 @@ static bool rule_is_for(const struct value_rule *rule, enum posenc_kernel kernel
            !((rule->flags & ONE_BATCH) && kernel_has_batch(kernel));
 }
 
+static bool is_number(const struct field *field)
+{
+    return !field->list && !field_value_names(field);
+}
+
 /* Returns the index of the first rule that names the field, or "*" for a number of a problem. Returns
  * -1 if there is none. */
 static int find_rule(const struct factor *f, enum posenc_kernel kernel)
@@ -189,7 +194,7 @@ static int find_rule(const struct factor *f, enum posenc_kernel kernel)
     snprintf(name, sizeof name, "%s%s", f->row ? "*." : "", f->field.name);
     for (int i = 0; i < N_RULES; i++)
         if ((has(rules[i].fields, name) ||
-             (strcmp(rules[i].fields, "*") == 0 && f->kind == FACTOR_NUMBER)) &&
+             (strcmp(rules[i].fields, "*") == 0 && is_number(&f->field))) &&
             rule_is_for(&rules[i], kernel))
             return i;
     return -1;
@@ -197,53 +202,47 @@ static int find_rule(const struct factor *f, enum posenc_kernel kernel)
 
 /* ---- Making factors ---- */
 
-static enum factor_kind find_kind(const struct field *field)
+/* Sets the classes of a number. The class of large sizes is the last one, and is removed unless it is wanted. */
+static void set_number_classes(struct factor *f, const struct value_rule *rule, bool with_large)
 {
-    if (field->list == LIST_STRIDES)
-        return FACTOR_STRIDES;
-    if (field->list != LIST_NONE)
-        return FACTOR_LIST;
-    const bool has_members =
-        field->names || field->kind == FIELD_BOOL || field->kind == FIELD_ENUM;
-    return has_members ? FACTOR_MEMBER : FACTOR_NUMBER;
+    f->classes = rule->classes;
+    f->n_classes = rule->n_classes;
+    while (f->n_classes > 0 && f->classes[f->n_classes - 1].large && !with_large)
+        f->n_classes--;
 }
 
-static int count_members(const struct field *field)
+/* Sets the classes of any other field: those that its rule allows, or all. */
+static void set_named_classes(struct factor *f, const struct value_rule *rule,
+                              bool with_16_bits)
 {
-    int n = 0;
-    while (field->names && field->names[n])
+    unsigned n = 0, allowed = rule && !f->field.list ? rule->members : ~0u;
+    f->names = f->field.list ? value_list_names(&f->field, f->row, &allowed)
+                             : field_value_names(&f->field);
+    if (f->names == dtype_names && !with_16_bits)
+        allowed = 1u << POSENC_DTYPE_F32;
+    while (f->names[n])
         n++;
-    return field->names ? n : 2;
+    f->members = allowed & ((1u << n) - 1);
+    f->n_classes = __builtin_popcount(f->members);
 }
 
-/* Sets the classes. The class of large sizes is the last one, and is removed unless `with_large` is set. */
-static void set_classes(struct factor *f, const struct value_rule *rule, bool with_16_bits,
-                        bool with_large)
+/* Finds the scalings that have a parameter. Compares its name without "_last": the field LIST_last is a short form of
+ * LIST, with evenly rising elements. */
+static unsigned find_scalings(const struct field *field)
 {
-    switch (f->kind) {
-    case FACTOR_NUMBER:
-        f->classes = rule->classes;
-        f->n_classes = rule->n_classes;
-        while (f->n_classes > 0 && f->classes[f->n_classes - 1].large && !with_large)
-            f->n_classes--;
-        break;
-    case FACTOR_MEMBER:
-        f->members = rule ? rule->members : (1u << count_members(&f->field)) - 1;
-        if (f->field.names == dtype_names && !with_16_bits)
-            f->members = 1u << POSENC_DTYPE_F32;
-        f->n_classes = __builtin_popcount(f->members);
-        break;
-    default:
-        f->names = value_class_names(&f->field, f->row);
-        while (f->names[f->n_classes])
-            f->n_classes++;
-    }
+    const char *name = field->name, *suffix = strstr(name, "_last");
+    unsigned found = 0;
+    for (int s = 0; scaling_names[s] && !field->tensor; s++)
+        if (scaling_has_parameter((enum posenc_scaling)s, name,
+                                  suffix ? (size_t)(suffix - name) : strlen(name)))
+            found |= 1u << s;
+    return found;
 }
 
 static struct factor make_factor(const struct field *field, enum posenc_kernel kernel,
                                  bool with_16_bits, bool with_large)
 {
-    struct factor f = { .field = *field, .kind = find_kind(field) };
+    struct factor f = { .field = *field, .scalings = find_scalings(field) };
     for (EACH_TENSOR(row, signature_of(kernel)))
         if (field->tensor && strcmp(row->name, field->tensor) == 0)
             f.row = row;
@@ -252,10 +251,14 @@ static struct factor make_factor(const struct field *field, enum posenc_kernel k
     f.is_size = rule && (rule->flags & SIZE);
     f.is_even = rule && (rule->flags & EVEN);
     const bool is_unread = f.row && f.row->role == ROLE_X && !kernel_takes_x(kernel),
-               is_pad_of_positions = f.row && f.row->form == FORM_POSITIONS &&
-                                     f.kind == FACTOR_NUMBER && strcmp(field->name, "pad") == 0;
-    if (!is_unread && !is_pad_of_positions)
-        set_classes(&f, rule, with_16_bits, with_large);
+               is_pad_of_positions =
+                   f.row && f.row->form == FORM_POSITIONS && strcmp(field->name, "pad") == 0;
+    if (is_unread || is_pad_of_positions)
+        return f;
+    if (is_number(field))
+        set_number_classes(&f, rule, with_large);
+    else
+        set_named_classes(&f, rule, with_16_bits);
     return f;
 }
 
@@ -296,23 +299,7 @@ const struct factor *factors_find(const struct factors *factors, int class_numbe
 int factor_large_class(const struct factor *f)
 {
     const int last = f->n_classes - 1;
-    return f->kind == FACTOR_NUMBER && last >= 0 && f->classes[last].large ? last : NO_CLASS;
-}
-
-/* Compares the name without "_last": the field LIST_last is a short form of LIST, with evenly rising elements. */
-bool factor_belongs_to_scaling(const struct factor *f, enum posenc_scaling scaling)
-{
-    const char *name = f->field.name, *suffix = strstr(name, "_last");
-    return !f->row && scaling_has_parameter(scaling, name,
-                                            suffix ? (size_t)(suffix - name) : strlen(name));
-}
-
-bool factor_is_scaling_parameter(const struct factor *f)
-{
-    bool is_parameter = false;
-    for (int s = 0; scaling_names[s]; s++)
-        is_parameter = is_parameter || factor_belongs_to_scaling(f, (enum posenc_scaling)s);
-    return is_parameter;
+    return f->classes && f->classes[last].large ? last : NO_CLASS;
 }
 
 int factor_member(const struct factor *f, int c)
@@ -341,8 +328,8 @@ bool factor_matters(const struct factor *f, const struct problem *p)
         return tensor_present(p, f->row) && !tensor_shares_output(p, f->row) &&
                !(f->row->form == FORM_POSITIONS && is_offset) &&
                !(strcmp(name, "pad") == 0 && tensor_layout(p, f->row)->n_strides);
-    if (factor_is_scaling_parameter(f))
-        return factor_belongs_to_scaling(f, p->freqs.scaling);
+    if (f->scalings)
+        return f->scalings >> p->freqs.scaling & 1u;
     if (has("positions batch_shift time_step mrope_grid", name) && is_offset)
         return false;
     if (has("mrope_layout mrope_grid", name))
@@ -367,16 +354,11 @@ void factors_print_class(const struct factors *factors, int class_number, char t
 {
     const struct factor *f = factors_find(factors, class_number);
     const int c = class_number - f->first_class;
-    const bool is_enum = f->kind == FACTOR_MEMBER && f->field.names;
     char name[FIELD_TEXT];
     field_name(&f->field, name);
-    if (f->kind == FACTOR_NUMBER)
+    if (f->classes)
         snprintf(text, CLASS_TEXT, "%s from %g to %g%s", name, f->classes[c].least,
                  f->classes[c].most, f->classes[c].above_bound ? " above its bound" : "");
-    else if (is_enum)
-        snprintf(text, CLASS_TEXT, "%s %s", name, f->field.names[factor_member(f, c)]);
-    else if (f->kind == FACTOR_MEMBER)
-        snprintf(text, CLASS_TEXT, "%s %s", name, factor_member(f, c) ? "true" : "false");
     else
-        snprintf(text, CLASS_TEXT, "%s %s", name, f->names[c]);
+        snprintf(text, CLASS_TEXT, "%s %s", name, f->names[factor_member(f, c)]);
 }

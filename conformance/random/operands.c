@@ -7,16 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct posenc_tensor *facts_tensor(const struct call_facts *f,
-                                         const struct tensor_spec *row)
+const void *facts_argument(const struct call_facts *f, const struct tensor_spec *row)
 {
-    return (const void *)((const char *)&f->args + row->offset);
+    return (const char *)&f->args + row->offset;
 }
 
-const struct posenc_positions *facts_positions(const struct call_facts *f,
-                                               const struct tensor_spec *row)
+const struct operand *facts_output(const struct call_facts *f)
 {
-    return (const void *)((const char *)&f->args + row->offset);
+    return &f->operands[signature_output(f->signature, 0) - f->signature->tensors];
 }
 
 /* ---- Sizes of dimensions ---- */
@@ -26,7 +24,7 @@ static bool is_size(int64_t n) { return n >= 0 && n <= INT32_MAX; }
 /* Copies sizes of a tensor's dimensions that no earlier tensor has set. A tensor may lack its first dimension. */
 static void copy_extents(struct call_facts *f, const struct tensor_spec *row)
 {
-    const struct posenc_tensor *t = facts_tensor(f, row);
+    const struct posenc_tensor *t = facts_argument(f, row);
     const int64_t n = tensor_dims(row), missing = n - t->rank;
     if (row->form != FORM_TENSOR || t->rank < 1 || t->rank > 4 || missing < 0 || missing > 1 ||
         (row->role == ROLE_INPUT && row->present && !t->data))
@@ -64,28 +62,16 @@ static void find_extents(struct call_facts *f)
         *sizes[i].member = f->extent[sizes[i].dim] < 0 ? 1 : f->extent[sizes[i].dim];
 }
 
-/* Copies parameters into the problem, for the same functions. */
-static void copy_parameters(struct call_facts *f)
-{
-    for (EACH_PARAMETER(p, f->signature)) {
-        const char *from = (const char *)&f->args + p->to;
-        char *to = (char *)&f->problem + p->from;
-        const double widened = number_read(from, p->kind).real;
-        if (p->from_size == p->to_size)
-            memcpy(to, from, p->to_size);
-        else /* an f32 argument of an f64 member */
-            memcpy(to, &widened, sizeof widened);
-    }
-}
-
 /* ---- Operands ---- */
 
 static void describe_tensor(const struct call_facts *f, struct operand *o)
 {
-    const struct posenc_tensor *t = facts_tensor(f, o->row);
+    const struct posenc_tensor *t = facts_argument(f, o->row);
     const bool narrow = t->dtype == POSENC_DTYPE_F16 || t->dtype == POSENC_DTYPE_BF16;
-    const bool is_optional =
-        o->row->role == ROLE_X ? !kernel_takes_x(f->kernel) : o->row->present != NULL;
+    bool is_optional = o->row->present != NULL;
+    if (o->row->role == ROLE_X) /* left zero: the call is in place */
+        is_optional =
+            !kernel_takes_x(f->kernel) || (kernel_in_place(f->kernel) && t->rank == 0);
     o->used = !is_optional || t->data;
     o->data = t->data;
     o->item_bytes = narrow ? 2 : 4;
@@ -97,7 +83,7 @@ static void describe_tensor(const struct call_facts *f, struct operand *o)
 
 static void describe_positions(const struct call_facts *f, struct operand *o)
 {
-    const struct posenc_positions *p = facts_positions(f, o->row);
+    const struct posenc_positions *p = facts_argument(f, o->row);
     const int64_t *section = f->freqs_spec ? f->freqs_spec->mrope_section : NULL;
     o->used = p->kind != POSENC_POSITIONS_OFFSET;
     o->data = (char *)(uintptr_t)p->data;
@@ -167,13 +153,14 @@ static void find_bytes(struct operand *o)
     }
 }
 
-/* Marks positions and an index as unused if x has no elements: sums and gradients are zeros. */
+/* Marks positions and an index as unused if x has no elements. */
 static void mark_unread_operands(struct call_facts *f)
 {
-    bool empty_x = false;
+    f->empty_x = false;
     for (EACH_OPERAND(o, f))
-        empty_x = empty_x || (o->row->role == ROLE_X && o->used && o->well_formed && o->empty);
-    for (int r = 0; r < MOST_TENSORS && f->operands[r].row && empty_x; r++)
+        f->empty_x =
+            f->empty_x || (o->row->role == ROLE_X && o->used && o->well_formed && o->empty);
+    for (int r = 0; r < MOST_TENSORS && f->operands[r].row && f->empty_x; r++)
         if (f->operands[r].row->form != FORM_TENSOR)
             f->operands[r].used = f->operands[r].well_formed = false;
 }
@@ -181,7 +168,8 @@ static void mark_unread_operands(struct call_facts *f)
 void facts_derive(struct call_facts *f)
 {
     find_extents(f);
-    copy_parameters(f);
+    for (EACH_PARAMETER(p, f->signature)) /* for the same functions */
+        parameter_load(p, &f->args, &f->problem);
     for (EACH_TENSOR(row, f->signature)) {
         struct operand *o = &f->operands[row - f->signature->tensors];
         *o = (struct operand){ .row = row, .well_formed = true, .backed = o->backed };
@@ -226,64 +214,24 @@ int64_t facts_index_end(const struct call_facts *f)
     return f->extent[f->extent[DIM_COLUMN] >= 0 ? DIM_COLUMN : DIM_ROW];
 }
 
-/* ---- Hosts: rows in whose buffer others lie ---- */
+/* ---- Buffers ---- */
 
 /* Bytes of a buffer; elements of positions, each of which the front-end reads. */
 enum { MOST_BYTES = 1 << 17, MOST_POSITIONS = 1 << 20 };
 
-/* Returns the last enabled change of a row's place, or NULL. */
-static const struct argument_change *find_place(const struct call_test *t, int row)
+struct place place_host(const struct call_test *t, int row)
 {
-    const struct argument_change *last = NULL;
-    for (int i = 0; i < t->n_changes; i++) {
-        const enum argument_change_kind kind = t->changes[i].kind;
-        if ((t->enabled >> i & 1u) && t->changes[i].row == row &&
-            (kind == CHANGE_NULL || kind == CHANGE_ODD || kind == CHANGE_JOINED))
-            last = &t->changes[i];
+    struct place at = { .row = row };
+    while (t->places[at.row].row != at.row) {
+        at.bytes += t->places[at.row].bytes;
+        at.row = t->places[at.row].row;
     }
-    return last;
+    return at;
 }
-
-static bool is_host(const struct call_test *t, int row)
-{
-    for (int r = 0; r < MOST_TENSORS; r++)
-        if (r != row && t->host[r] == row)
-            return true;
-    return false;
-}
-
-/* Finds the host of each row: of x in place the output, of a joined row the one in the change. A row with a host is
- * no host of others. Hosts whose place is not changed are found first. */
-static void find_hosts(struct call_test *t)
-{
-    const struct call_facts *f = &t->after;
-    const int out = (int)(signature_output(f->signature, 0) - f->signature->tensors);
-    for (int r = 0; r < MOST_TENSORS; r++) {
-        t->host[r] = r;
-        t->offset[r] = 0;
-    }
-    for (int pass = 0; pass < 2; pass++)
-        for (int r = 0; r < MOST_TENSORS && f->operands[r].row; r++) {
-            const struct argument_change *place = find_place(t, r);
-            int host = r;
-            if (place && place->kind == CHANGE_JOINED)
-                host = place->other_row;
-            else if (!place && t->base->problem.in_place && f->operands[r].row->role == ROLE_X)
-                host = out;
-            if (host == r || t->host[host] != host || is_host(t, r) ||
-                (pass == 0 && find_place(t, host)))
-                continue;
-            t->host[r] = host;
-            t->offset[r] = place ? (int128)place->value.whole : 0;
-        }
-}
-
-/* ---- Buffers ---- */
 
 /* Writes the address of a row into the arguments; returns false if they end before it. */
-static bool set_address(struct call_test *t, int r, char *data)
+static bool set_address(struct call_test *t, struct operand *o, char *data)
 {
-    struct operand *o = &t->after.operands[r];
     size_t at = o->row->offset;
     if (o->row->form == FORM_POSITIONS)
         at += offsetof(struct posenc_positions, data);
@@ -295,10 +243,11 @@ static bool set_address(struct call_test *t, int r, char *data)
 }
 
 /* Sets an address without memory, far from those of other rows. The library may compare it, but must not read it. */
-static void set_address_nowhere(struct call_test *t, int r, int odd)
+static void set_address_nowhere(struct call_test *t, int r)
 {
     const int shift = sizeof(void *) > 4 ? 41 : 28;
-    set_address(t, r, (char *)(((uintptr_t)2 * (uintptr_t)r + 1) << shift) + odd);
+    set_address(t, &t->after.operands[r],
+                (char *)(((uintptr_t)2 * (uintptr_t)r + 1) << shift) + t->places[r].odd);
 }
 
 static bool can_be_backed(const struct operand *o)
@@ -309,37 +258,45 @@ static bool can_be_backed(const struct operand *o)
            o->bytes_below + o->bytes_above <= MOST_BYTES;
 }
 
-/* Allocates a buffer for a host and the rows that share it, `odd` bytes larger than they are. Returns false if one of
- * them cannot be in memory. */
-static bool allocate_buffer(struct call_test *t, const struct tensor_allocator *memory,
-                            bool at_end, int host, int odd)
+/* Allocates memory for a host and the rows in it, `odd` bytes larger than they are. Returns false if one of them
+ * cannot be in memory. */
+static bool allocate_buffer(struct call_test *t, enum guard_mode mode, int host)
 {
-    struct operand *operands = t->after.operands;
+    const struct tensor_allocator memory = guard_memory(t->guard, mode);
+    const int odd = t->places[host].odd;
     int128 first = 0, end = 0;
     char role = 'i';
     bool any = false;
-    for (int r = 0; r < MOST_TENSORS; r++) {
-        if (t->host[r] != host || !operands[r].row || !operands[r].used)
+    for (EACH_OPERAND(o, &t->after)) {
+        const struct place at = place_host(t, (int)(o - t->after.operands));
+        if (at.row != host || !o->used)
             continue;
-        if (!can_be_backed(&operands[r]))
+        if (!can_be_backed(o))
             return false;
-        const int128 from = t->offset[r] - operands[r].bytes_below,
-                     to = t->offset[r] + operands[r].bytes_above;
+        const int128 from = at.bytes - o->bytes_below, to = at.bytes + o->bytes_above;
         first = !any || from < first ? from : first;
         end = !any || to > end ? to : end;
         any = true;
-        role = operands[r].row->role == ROLE_OUTPUT ? 'b' : role;
+        role = o->row->role == ROLE_OUTPUT ? 'b' : role;
     }
     if (!any || end - first > MOST_BYTES)
         return false;
-    t->bytes[host] = (size_t)(end - first) + (size_t)odd;
-    t->buffer[host] = memory->get(memory->user, t->bytes[host], 0, role);
+    const size_t bytes = (size_t)(end - first) + (size_t)odd;
+    char *data = memory.get(memory.user, bytes, 0, role), *saved = malloc(bytes);
+    if (!data || !saved)
+        abort(); /* rather than miss a change */
+    t->buffers[host].data = data;
+    t->buffers[host].saved = saved;
+    t->buffers[host].bytes = bytes;
     /* A buffer that ends with its pages begins at an odd address if it is too large by `odd`. */
-    for (int r = 0; r < MOST_TENSORS && t->buffer[host]; r++)
-        if (t->host[r] == host && operands[r].row && operands[r].used)
-            operands[r].backed = set_address(
-                t, r, t->buffer[host] + (at_end ? 0 : odd) + (ptrdiff_t)(t->offset[r] - first));
-    return t->buffer[host];
+    data += (mode == GUARD_END ? 0 : odd) - (ptrdiff_t)first;
+    for (int r = 0; r < MOST_TENSORS && t->after.operands[r].row; r++) {
+        const struct place at = place_host(t, r);
+        struct operand *o = &t->after.operands[r];
+        if (at.row == host && o->used)
+            o->backed = set_address(t, o, data + (ptrdiff_t)at.bytes);
+    }
+    return true;
 }
 
 /* ---- Content ---- */
@@ -356,86 +313,77 @@ static void copy_content(const struct operand *from, const struct operand *to)
                from->data - (ptrdiff_t)from->bytes_below, m - i < n ? m - i : n);
 }
 
-static void set_element(const struct call_facts *f, const struct argument_change *c)
+static void set_element(const struct call_facts *f, const struct changed_element *c)
 {
     const struct operand *o = &f->operands[c->row];
     const int64_t n = o->backed ? operand_count(o) : 0;
-    const bool holds_integers = o->row->form == FORM_INTEGERS ||
-                                (o->row->form == FORM_POSITIONS &&
-                                 facts_positions(f, o->row)->kind != POSENC_POSITIONS_F32);
-    const float real = (float)c->value.real;
-    const int32_t narrow = (int32_t)c->value.whole;
+    const struct posenc_positions *p = facts_argument(f, o->row);
+    const bool holds_integers =
+        o->row->form == FORM_INTEGERS ||
+        (o->row->form == FORM_POSITIONS && p->kind != POSENC_POSITIONS_F32);
+    const float real = (float)c->real;
+    const int32_t narrow = (int32_t)c->whole;
     const void *from = &real;
     if (o->item_bytes == 8)
-        from = &c->value.whole;
+        from = &c->whole;
     else if (holds_integers || o->item_bytes == 2)
         from = &narrow;
     if (n > 0)
-        memcpy(operand_element(o, c->element % n), from, (size_t)o->item_bytes);
+        memcpy(operand_element(o, c->index % n), from, (size_t)o->item_bytes);
 }
 
 /* Fills all operands, x after the outputs, because x may lie in one of them. */
-static void fill_operands(const struct call_test *t)
+static void fill_operands(struct call_test *t)
 {
     static const enum tensor_role order[] = { ROLE_OUTPUT, ROLE_INPUT, ROLE_X };
     for (int i = 0; i < 3; i++)
         for (EACH_OPERAND(o, &t->after))
             if (o->row->role == order[i] && o->backed)
                 copy_content(&t->before.operands[o - t->after.operands], o);
-    for (int i = 0; i < t->n_changes; i++)
-        if ((t->enabled >> i & 1u) && t->changes[i].kind == CHANGE_ELEMENT)
-            set_element(&t->after, &t->changes[i]);
+    for (int i = 0; i < t->n_elements; i++)
+        set_element(&t->after, &t->elements[i]);
+    for (int r = 0; r < MOST_TENSORS; r++)
+        if (t->buffers[r].data)
+            memcpy(t->buffers[r].saved, t->buffers[r].data, t->buffers[r].bytes);
 }
 
 /* ---- Memory of a test ---- */
 
-void call_test_place(struct call_test *t, struct random_state *d)
+void call_test_place(struct call_test *t, enum guard_mode mode)
 {
-    struct call_facts *f = &t->after;
-    const bool at_end = draw_one_in(d, 2);
-    const struct tensor_allocator memory =
-        guard_memory(t->guard, at_end ? GUARD_END : GUARD_START);
-    facts_derive(f);
-    find_hosts(t);
-    for (int r = 0; r < MOST_TENSORS && f->operands[r].row; r++) {
-        const struct argument_change *place = find_place(t, r);
-        const int odd = place && place->kind == CHANGE_ODD ? (int)place->value.whole : 0;
-        const bool absent = !f->operands[r].data && !(place && place->kind == CHANGE_JOINED);
-        if (t->host[r] != r || absent)
+    struct operand *all = t->after.operands;
+    const struct tensor_allocator memory = guard_memory(t->guard, mode);
+    facts_derive(&t->after);
+    for (int r = 0; r < MOST_TENSORS && all[r].row; r++) {
+        if (t->places[r].row != r || !all[r].data)
             continue;
-        if (place && place->kind == CHANGE_NULL)
-            set_address(t, r, NULL);
-        else if (!allocate_buffer(t, &memory, at_end, r, odd))
-            set_address_nowhere(t, r, odd);
+        if (t->places[r].is_null)
+            set_address(t, &all[r], NULL);
+        else if (!allocate_buffer(t, mode, r))
+            set_address_nowhere(t, r);
     }
-    for (int r = 0; r < MOST_TENSORS && f->operands[r].row; r++)
-        if (t->host[r] != r && !f->operands[r].backed)
-            set_address_nowhere(t, r, 0);
-    facts_derive(f);
+    for (int r = 0; r < MOST_TENSORS && all[r].row; r++)
+        if (t->places[r].row != r && !all[r].backed)
+            set_address_nowhere(t, r);
+    facts_derive(&t->after);
     fill_operands(t);
-    for (int r = 0; r < MOST_TENSORS; r++)
-        if (t->buffer[r]) {
-            t->saved[r] = malloc(t->bytes[r]);
-            if (!t->saved[r])
-                abort(); /* rather than miss a change */
-            memcpy(t->saved[r], t->buffer[r], t->bytes[r]);
-        }
     memory.seal(memory.user);
 }
 
 void call_test_restore(const struct call_test *t)
 {
     for (EACH_OPERAND(o, &t->after)) {
-        const int host = t->host[o - t->after.operands];
-        if (o->row->role == ROLE_OUTPUT && t->saved[host])
-            memcpy(t->buffer[host], t->saved[host], t->bytes[host]);
+        const int host = place_host(t, (int)(o - t->after.operands)).row;
+        if (o->row->role == ROLE_OUTPUT && t->buffers[host].data)
+            memcpy(t->buffers[host].data, t->buffers[host].saved, t->buffers[host].bytes);
     }
 }
 
 bool call_test_is_unchanged(const struct call_test *t)
 {
     for (int r = 0; r < MOST_TENSORS; r++)
-        if (t->saved[r] && memcmp(t->saved[r], t->buffer[r], t->bytes[r]) != 0)
+        if (t->buffers[r].data &&
+            memcmp(t->buffers[r].saved, t->buffers[r].data, t->buffers[r].bytes) != 0)
             return false;
     return true;
 }
@@ -444,9 +392,9 @@ void call_test_release(struct call_test *t)
 {
     const struct tensor_allocator memory = guard_memory(t->guard, GUARD_END);
     for (int r = 0; r < MOST_TENSORS; r++) {
-        if (t->buffer[r])
-            memory.free(memory.user, t->buffer[r]);
-        free(t->saved[r]);
+        if (t->buffers[r].data)
+            memory.free(memory.user, t->buffers[r].data);
+        free(t->buffers[r].saved);
     }
     t->implementation->freqs_destroy(t->freqs);
     arena_free(&t->values);
@@ -462,12 +410,11 @@ bool call_test_is_backed(const struct call_test *t)
 
 bool call_test_is_readable(const struct call_test *t)
 {
-    bool readable = true, empty_x = false;
+    bool readable = true;
     for (EACH_OPERAND(o, &t->after)) {
         const bool aligned = o->data && (uintptr_t)o->data % (uintptr_t)o->item_bytes == 0;
-        empty_x = empty_x || (o->row->role == ROLE_X && o->used && o->well_formed && o->empty);
         if (o->row->form != FORM_TENSOR && operand_has_elements(o) && !o->backed)
             readable = readable && !aligned;
     }
-    return readable && (!empty_x || call_test_is_backed(t));
+    return readable && (!t->after.empty_x || call_test_is_backed(t));
 }

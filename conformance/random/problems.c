@@ -1,8 +1,8 @@
 /*
  * Draws problems, and sets of problems in which classes of values meet; see random.h.
  *
- * A problem is drawn from a choice of one class for each factor. To make two classes meet, the choice fixes both; the
- * other classes are chosen so that many new pairs meet. Problems that the front-end rejects are dropped.
+ * A problem is drawn from a choice of one class for each factor. To make two classes meet, the choice holds both; the
+ * other classes are random. Problems that the front-end rejects are dropped.
  */
 #include "random.h"
 
@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* Size of a set in quick runs; attempts to draw a problem with a given class, or any problem. */
-enum { QUICK_PROBLEMS = 32, CLASS_TRIES = 1000, DRAW_TRIES = 64 };
+enum { QUICK_PROBLEMS = 48, CLASS_TRIES = 1000, DRAW_TRIES = 64 };
 /* Pairs of classes are visited in steps of this prime, so that even a quick run has pairs of all factors. */
 enum { PAIR_STEP = 7919 };
 /* Attempts to make a pair of classes meet in a full run. Numbers of problems for two large sizes; fewer for kernels
@@ -66,51 +66,29 @@ static enum acceptance accept_problem(const struct problem *p)
 
 /* ---- Choices of classes ---- */
 
-/* A class for each factor, or NO_CLASS. The classes of up to two held factors are fixed. */
+/* A class for each factor, of which one or two are held. */
 struct choice {
     int class[MOST_FACTORS];
-    int held[2];     /* factors, or -1 */
+    int held[2];     /* numbers of classes, or NO_CLASS */
     bool both_large; /* the held classes are large sizes */
-    /* Chooses the other classes for new pairs, even for pairs that the front-end always rejects. */
-    bool greedy;
-    int round; /* number of earlier choices with the same held classes */
+    int round;       /* number of earlier choices with the same held classes */
 };
 
-static struct choice empty_choice(void)
+/* Returns the held class of a factor, or NO_CLASS. */
+static int held_class(const struct choice *choice, const struct factor *f)
 {
-    struct choice choice = { .held = { -1, -1 } };
-    for (int f = 0; f < MOST_FACTORS; f++)
-        choice.class[f] = NO_CLASS;
-    return choice;
+    for (int i = 0; i < 2; i++)
+        if (choice->held[i] >= f->first_class &&
+            choice->held[i] < f->first_class + f->n_classes)
+            return choice->held[i] - f->first_class;
+    return NO_CLASS;
 }
 
-static bool is_held(const struct choice *choice, int f)
+static bool is_large_class(const struct factors *factors, int class_number)
 {
-    return f == choice->held[0] || f == choice->held[1];
-}
-
-/* Chooses a scaling that has the parameter. */
-static void choose_scaling(const struct factors *factors, struct choice *choice,
-                           const struct factor *parameter, struct random_state *d)
-{
-    for (int f = 0; f < factors->n; f++) {
-        const int n = factors->all[f].n_classes, from = (int)draw_between(d, 0, n - 1);
-        if (factors->all[f].field.names != scaling_names)
-            continue;
-        for (int k = 0; k < n && choice->class[f] == NO_CLASS; k++)
-            if (factor_belongs_to_scaling(parameter, (enum posenc_scaling)((from + k) % n)))
-                choice->class[f] = (from + k) % n;
-    }
-}
-
-static void hold_class(const struct factors *factors, struct choice *choice, int place,
-                       int class_number, struct random_state *d)
-{
-    const struct factor *factor = factors_find(factors, class_number);
-    choice->held[place] = (int)(factor - factors->all);
-    choice->class[choice->held[place]] = class_number - factor->first_class;
-    if (factor_is_scaling_parameter(factor))
-        choose_scaling(factors, choice, factor, d);
+    const struct factor *f =
+        class_number == NO_CLASS ? NULL : factors_find(factors, class_number);
+    return f && class_number - f->first_class == factor_large_class(f);
 }
 
 /* Returns true for a size of 0. It is chosen only if it is held, since an empty call tests no other class. */
@@ -119,55 +97,46 @@ static bool is_zero_size(const struct factor *f, int c)
     return f->is_size && f->classes[c].most == 0.0 && !f->classes[c].above_bound;
 }
 
-/* Returns the entry of two classes in the table of pairs. */
-static unsigned char *find_pair(const struct problem_set *set, int a, int b)
+/* Returns the scalings that have each held parameter of scalings, as bits. */
+static unsigned find_scalings(const struct factors *factors, const struct choice *choice)
 {
-    const int n = set->factors.n_classes;
-    return &set->pairs[a < b ? a * n + b : b * n + a];
+    unsigned found = ~0u;
+    for (int i = 0; i < 2 && choice->held[i] != NO_CLASS; i++) {
+        const struct factor *f = factors_find(factors, choice->held[i]);
+        found &= f->scalings ? f->scalings : ~0u;
+    }
+    return found;
 }
 
-/* Counts the chosen classes that this one would meet for the first time. */
-static int count_new_pairs(const struct problem_set *set, const struct choice *choice,
-                           int class_number)
-{
-    int n = 0;
-    for (int g = 0; g < set->factors.n; g++)
-        if (choice->class[g] != NO_CLASS)
-            n += !*find_pair(set, class_number,
-                             set->factors.all[g].first_class + choice->class[g]);
-    return n;
-}
-
-static int choose_class(const struct problem_set *set, const struct choice *choice,
+/* Chooses the class of a factor. Beside two large sizes the others are large too, and types and flags change from round
+ * to round. */
+static int choose_class(const struct factors *factors, const struct choice *choice,
                         const struct factor *f, struct random_state *d)
 {
-    const int from = (int)draw_between(d, 0, f->n_classes - 1);
-    int best = from, most = 0;
-    for (int k = 0; k < f->n_classes && choice->greedy; k++) {
-        const int c = (from + k) % f->n_classes,
-                  n = count_new_pairs(set, choice, f->first_class + c);
-        best = n > most ? c : best;
-        most = n > most ? n : most;
-    }
-    return best;
+    const bool is_member = !f->classes && !f->field.list;
+    int class = held_class(choice, f);
+    if (class != NO_CLASS)
+        return class;
+    if (choice->both_large)
+        class = is_member ? choice->round % f->n_classes : factor_large_class(f);
+    if (class == NO_CLASS)
+        class = (int)draw_between(d, 0, f->n_classes - 1);
+    const unsigned fitting =
+        f->field.names == scaling_names ? find_scalings(factors, choice) : ~0u;
+    while (fitting && !(fitting >> class & 1u))
+        class = (class + 1) % f->n_classes;
+    return is_zero_size(f, class) ? (class + 1) % f->n_classes : class;
 }
 
-/* Chooses all other classes. Beside two large sizes the others are large too, and types and flags
- * change from round to round. */
-static void choose_others(const struct problem_set *set, struct choice *choice,
-                          struct random_state *d)
+/* Holds the classes a and b, unless they are NO_CLASS, and chooses the others. */
+static struct choice make_choice(const struct factors *factors, int a, int b, int round,
+                                 struct random_state *d)
 {
-    for (int f = 0; f < set->factors.n; f++) {
-        const struct factor *factor = &set->factors.all[f];
-        int *class = &choice->class[f];
-        if (*class == NO_CLASS && choice->both_large)
-            *class = factor->kind == FACTOR_MEMBER ? choice->round % factor->n_classes
-                                                   : factor_large_class(factor);
-        if (*class == NO_CLASS)
-            *class = choose_class(set, choice, factor, d);
-        if (is_zero_size(factor, *class) && !is_held(choice, f))
-            *class = (*class + 1) % factor->n_classes;
-    }
+    struct choice choice = { .held = { a, b }, .round = round };
+    choice.both_large = is_large_class(factors, a) && is_large_class(factors, b);
+    for (int f = 0; f < factors->n; f++)
+        choice.class[f] = choose_class(factors, &choice, &factors->all[f], d);
+    return choice;
 }
 
 /* ---- Costs ---- */
@@ -206,7 +175,7 @@ static bool halve_one_size(const struct factors *factors, const struct choice *c
         const int64_t size = (int64_t)field_get(&factor->field, p, 0),
                       half = factor->is_even ? size / 4 * 2 : size / 2;
         int64_t least = factor->is_even ? 2 : 1;
-        if (is_held(choice, f))
+        if (held_class(choice, factor) != NO_CLASS)
             least = factor_least(factor, choice->class[f], p);
         if (size <= least)
             continue;
@@ -276,7 +245,7 @@ static bool can_be_drawn(const struct factor *factor, const struct problem *p)
 {
     if (factor->row)
         return tensor_present(p, factor->row);
-    return !factor_is_scaling_parameter(factor) || factor_matters(factor, p);
+    return !factor->scalings || factor_matters(factor, p);
 }
 
 /* Draws field by field. A field keeps its default if the problem leaves the class no value. Sizes
@@ -289,17 +258,16 @@ static bool draw_problem(const struct problem_set *set, const struct choice *cho
     p->seed = draw_bits(d) >> 48;
     for (int f = 0; f < set->factors.n; f++) {
         const struct factor *factor = &set->factors.all[f];
-        if (!sizes_done && factor->rule >= 0 && !factor->is_size &&
-            factor->kind == FACTOR_NUMBER) {
+        if (!sizes_done && factor->rule >= 0 && !factor->is_size && factor->classes) {
             problem_derive(p);
             reconcile_freqs(p, d);
             sizes_done = true;
             if (!reduce_cost(set, choice, p))
                 return false;
         }
-        if (factor->kind == FACTOR_STRIDES)
+        if (factor->field.list == LIST_STRIDES)
             enlarge_table(p);
-        if (choice->class[f] != NO_CLASS && can_be_drawn(factor, p))
+        if (can_be_drawn(factor, p))
             factor_draw(factor, choice->class[f], p, d, arena);
     }
     enlarge_table(p);
@@ -313,6 +281,13 @@ static bool draw_problem(const struct problem_set *set, const struct choice *cho
 
 /* ---- Sets ---- */
 
+/* Returns the entry of two classes in the table of pairs. */
+static unsigned char *find_pair(const struct problem_set *set, int a, int b)
+{
+    const int n = set->factors.n_classes;
+    return &set->pairs[a < b ? a * n + b : b * n + a];
+}
+
 /* Records the classes of a problem and their pairs; of an empty one only sizes of 0. Returns true if a pair is new. */
 static bool record_pairs(struct problem_set *set, const struct choice *choice,
                          const struct problem *p, bool empty)
@@ -322,8 +297,7 @@ static bool record_pairs(struct problem_set *set, const struct choice *choice,
     for (int f = 0; f < set->factors.n; f++) {
         const struct factor *factor = &set->factors.all[f];
         const int c = choice->class[f];
-        if (c != NO_CLASS && factor_has_class(factor, c, p) &&
-            (!empty || is_zero_size(factor, c)))
+        if (factor_has_class(factor, c, p) && (!empty || is_zero_size(factor, c)))
             numbers[n++] = factor->first_class + c;
     }
     for (int i = 0; i < n; i++)
@@ -337,21 +311,21 @@ static bool record_pairs(struct problem_set *set, const struct choice *choice,
     return any;
 }
 
-/* Draws a problem of the choice. Adds it to the set if it is accepted, has the wanted class, if any, and a new pair
- * or two large sizes. Returns false if out of memory. */
-static bool add_problem(struct problem_set *set, struct choice *choice, int wanted,
+/* Draws a problem that may have the classes a and b. Adds it to the set if it is accepted and has a new pair, or two
+ * large sizes; if b is NO_CLASS, it must have class a. Returns false if out of memory. */
+static bool add_problem(struct problem_set *set, int a, int b, int round,
                         struct random_state *d)
 {
+    const struct factor *f = factors_find(&set->factors, a);
+    const struct choice choice = make_choice(&set->factors, a, b, round, d);
     struct problem p;
-    choose_others(set, choice, d);
-    if (!draw_problem(set, choice, d, &set->arena, &p))
+    if (!draw_problem(set, &choice, d, &set->arena, &p))
         return true;
     const enum acceptance accepted = accept_problem(&p);
-    const struct factor *f = wanted == NO_CLASS ? NULL : factors_find(&set->factors, wanted);
-    if (accepted == REJECTED || (f && !factor_has_class(f, wanted - f->first_class, &p)))
+    if (accepted == REJECTED || (b == NO_CLASS && !factor_has_class(f, a - f->first_class, &p)))
         return true;
-    const bool is_new = record_pairs(set, choice, &p, accepted == ACCEPTED_EMPTY);
-    if (!is_new && !(choice->both_large && accepted == ACCEPTED))
+    const bool is_new = record_pairs(set, &choice, &p, accepted == ACCEPTED_EMPTY);
+    if (!is_new && !(choice.both_large && accepted == ACCEPTED))
         return true;
     struct problem *grown =
         arena_grow(&set->arena, set->problems, set->n, &set->room, sizeof *grown);
@@ -362,12 +336,6 @@ static bool add_problem(struct problem_set *set, struct choice *choice, int want
     return true;
 }
 
-static bool is_large_class(const struct factors *factors, int class_number)
-{
-    const struct factor *f = factors_find(factors, class_number);
-    return class_number - f->first_class == factor_large_class(f);
-}
-
 /* Makes two classes meet, two large sizes several times. */
 static bool add_pair(struct problem_set *set, int a, int b, struct random_state *d)
 {
@@ -375,19 +343,10 @@ static bool add_pair(struct problem_set *set, int a, int b, struct random_state 
     const bool both_large = is_large_class(factors, a) && is_large_class(factors, b);
     int rounds = kernel_has_freqs(factors->kernel) ? LARGE_ROUNDS_WITH_FREQS : LARGE_ROUNDS;
     rounds = both_large ? rounds : 0;
-    for (int i = 0; i < (set->key.full ? PAIR_TRIES : 1); i++) {
-        struct choice choice = empty_choice();
-        if (*find_pair(set, a, b) && i >= rounds)
-            return true;
-        choice.both_large = both_large;
-        choice.round = i;
-        choice.greedy = i == 0;
-        hold_class(factors, &choice, 0, a, d);
-        hold_class(factors, &choice, 1, b, d);
-        if (!add_problem(set, &choice, NO_CLASS, d))
-            return false;
-    }
-    return true;
+    bool good = true;
+    for (int i = 0; i < (set->key.full ? PAIR_TRIES : 1) && good; i++)
+        good = (*find_pair(set, a, b) && i >= rounds) || add_problem(set, a, b, i, d);
+    return good;
 }
 
 /* Adds problems for all pairs of classes, in a quick run up to QUICK_PROBLEMS. Then adds problems for classes that are
@@ -397,7 +356,9 @@ static bool fill_set(struct problem_set *set)
     const int64_t n = set->factors.n_classes, all = n * n,
                   step = all % PAIR_STEP ? PAIR_STEP : 1;
     struct random_state d = { .seed = rng_u64(set->key.seed, (uint64_t)set->key.kernel) };
-    for (int64_t i = 0, at = 0; i < all && (set->key.full || set->n < QUICK_PROBLEMS);
+    int64_t at =
+        draw_between(&d, 0, all - 1); /* so that quick runs of other seeds hold other pairs */
+    for (int64_t i = 0; i < all && (set->key.full || set->n < QUICK_PROBLEMS);
          i++, at = (at + step) % all) {
         const int a = (int)(at / n), b = (int)(at % n);
         if (a < b && factors_find(&set->factors, a) != factors_find(&set->factors, b) &&
@@ -405,12 +366,9 @@ static bool fill_set(struct problem_set *set)
             return false;
     }
     for (int c = 0; c < n; c++)
-        for (int i = 0; i < CLASS_TRIES && !*find_pair(set, c, c); i++) {
-            struct choice choice = empty_choice();
-            hold_class(&set->factors, &choice, 0, c, &d);
-            if (!add_problem(set, &choice, c, &d))
+        for (int i = 0; i < CLASS_TRIES && !*find_pair(set, c, c); i++)
+            if (!add_problem(set, c, NO_CLASS, 0, &d))
                 return false;
-        }
     return true;
 }
 
@@ -420,8 +378,7 @@ bool problem_set_draw(struct problem_set *set, uint64_t i, struct arena *arena,
     struct random_state d = { .seed = rng_u64(set->key.seed,
                                               (i + 1) << 8 | (uint64_t)set->key.kernel) };
     for (int k = 0; k < DRAW_TRIES; k++) {
-        struct choice choice = empty_choice();
-        choose_others(set, &choice, &d);
+        const struct choice choice = make_choice(&set->factors, NO_CLASS, NO_CLASS, 0, &d);
         if (draw_problem(set, &choice, &d, arena, problem) &&
             accept_problem(problem) == ACCEPTED)
             return true;
@@ -431,27 +388,19 @@ bool problem_set_draw(struct problem_set *set, uint64_t i, struct arena *arena,
 
 struct problem_set *problem_set_get(const struct problem_set_key *key)
 {
-    static struct problem_set *kept;
-    if (kept && kept->key.kernel == key->kernel && kept->key.seed == key->seed &&
-        kept->key.full == key->full && kept->key.with_16_bits == key->with_16_bits)
-        return kept;
-    if (kept) {
-        arena_free(&kept->arena);
-        free(kept);
-    }
-    kept = calloc(1, sizeof *kept);
-    if (!kept)
-        return NULL;
-    kept->key = *key;
-    factors_init(&kept->factors, key->kernel, key->with_16_bits, key->full);
-    const size_t n = (size_t)kept->factors.n_classes;
-    kept->pairs = arena_get(&kept->arena, n * n);
-    if (!kept->pairs || !fill_set(kept)) {
-        arena_free(&kept->arena);
-        free(kept);
-        kept = NULL;
-    }
-    return kept;
+    static struct problem_set kept; /* without pairs: none */
+    if (kept.pairs && kept.key.kernel == key->kernel && kept.key.seed == key->seed &&
+        kept.key.full == key->full && kept.key.with_16_bits == key->with_16_bits)
+        return &kept;
+    arena_free(&kept.arena);
+    kept = (struct problem_set){ .key = *key };
+    factors_init(&kept.factors, key->kernel, key->with_16_bits, key->full);
+    const size_t n = (size_t)kept.factors.n_classes;
+    kept.pairs = arena_get(&kept.arena, n * n);
+    if (kept.pairs && fill_set(&kept))
+        return &kept;
+    kept.pairs = NULL;
+    return NULL;
 }
 
 bool problem_set_find_missing(const struct problem_set *set, int *a, int *b)

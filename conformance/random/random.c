@@ -10,6 +10,7 @@
  */
 #include "calls.h"
 
+#include "base/clock.h"
 #include "conformance/problem/cases.h"
 
 #include <stdio.h>
@@ -45,14 +46,14 @@ static bool check_problem(struct random_suite *r, const struct problem *problem,
     for (int i = 0; i < modes; i++) {
         trial_run(&trial, problem);
         r->tally.result.checked += trial.result.checked;
-        if (trial.outcome == OUTCOME_DECLINED) {
+        if (trial.ended.declined) {
             r->n_declined++;
             snprintf(r->decline, sizeof r->decline, "%s", trial.result.reason);
             return true;
         }
         r->n_answered += trial.result.checked > 0; /* a call without an element asks nothing */
-        if (trial.outcome != OUTCOME_RIGHT) {
-            const bool crashed = trial.outcome == OUTCOME_CRASHED;
+        if (trial.result.status != CONF_PASS) {
+            const bool crashed = trial.ended.crashed && !trial.ended.input_written;
             struct problem least = *problem;
             trial_shrink(&trial, &least);
             r->tally.problem = &least;
@@ -107,14 +108,14 @@ static void check_pairs(struct random_suite *r)
 static void check_draws(struct random_suite *r)
 {
     const uint64_t least = r->run->options->full ? FULL_DRAWS : QUICK_DRAWS;
-    const double until = clock_seconds() + r->run->options->random_s;
+    const double until = clock_now() + r->run->options->random_s;
     struct arena lists = { NULL };
     bool right = true;
     if (r->pairs_failed) {
         tally_skip(&r->tally, "a problem of the pairs has failed");
         return;
     }
-    for (uint64_t i = 0; right && (i < least || clock_seconds() < until); i++) {
+    for (uint64_t i = 0; right && (i < least || clock_now() < until); i++) {
         struct problem problem;
         right = problem_set_draw(r->set, i, &lists, &problem)
                     ? check_problem(r, &problem, i)
@@ -138,12 +139,17 @@ static bool is_among(enum posenc_status status, const char *names)
     return at && strchr(" ", at[strlen(name)]);
 }
 
-static struct call_test make_call_test(const struct random_suite *r, struct call *base)
+/* Makes a call with those of the changes of a seed that are enabled. */
+static bool run_call_test(const struct random_suite *r, struct call *base, uint64_t seed,
+                          unsigned enabled, struct call_test *test)
 {
-    return (struct call_test){ .implementation = r->run->implementation,
-                               .backend = r->run->backend,
-                               .guard = r->guard,
-                               .base = base };
+    *test = (struct call_test){ .implementation = r->run->implementation,
+                                .backend = r->run->backend,
+                                .guard = r->guard,
+                                .base = base,
+                                .seed = seed,
+                                .enabled = enabled };
+    return call_test_run(test);
 }
 
 /* Makes a call of a listed problem without changes. Requires a status of the list, which also follows the rules. */
@@ -155,8 +161,8 @@ static void check_listed_problem(struct random_suite *r, const struct problem_li
     struct call *call = tally_create_call(t, r->run->implementation, &p);
     if (!call)
         return;
-    struct call_test test = make_call_test(r, call);
-    require(t, call_test_run(&test), "%s: %s", line->name, test.message);
+    struct call_test test;
+    require(t, run_call_test(r, call, 0, 0, &test), "%s: %s", line->name, test.message);
     require(t, is_among(test.status, line->flags), "%s: answered \"%s\"", line->name,
             posenc_status_string(test.status));
     tally_free_calls(t);
@@ -243,17 +249,10 @@ static void report_call(struct random_suite *r, struct call *base, uint64_t seed
 {
     struct call_test test;
     unsigned enabled = ~0u;
-    for (int i = 0; i < MOST_CHANGES; i++) {
-        test = make_call_test(r, base);
-        test.seed = seed;
-        test.enabled = enabled & ~(1u << i);
-        if (!call_test_run(&test))
-            enabled = test.enabled;
-    }
-    test = make_call_test(r, base);
-    test.seed = seed;
-    test.enabled = enabled;
-    call_test_run(&test);
+    for (int i = 0; i < MOST_CHANGES; i++)
+        if (!run_call_test(r, base, seed, enabled & ~(1u << i), &test))
+            enabled &= ~(1u << i);
+    run_call_test(r, base, seed, enabled, &test);
     r->tally.problem = &base->problem;
     require(&r->tally, false, "%s: %s", test.changes_text, test.message);
     r->tally.problem = NULL;
@@ -273,10 +272,8 @@ static bool check_calls_of(struct random_suite *r, const struct problem *problem
     if (!require(&r->tally, right, "a problem of the set was rejected"))
         return false;
     for (uint64_t i = first; right && i < first + CALLS_PER_PROBLEM; i++) {
-        struct call_test test = make_call_test(r, &base);
-        test.seed = rng_u64(seed, i);
-        test.enabled = ~0u;
-        right = call_test_run(&test);
+        struct call_test test;
+        right = run_call_test(r, &base, rng_u64(seed, i), ~0u, &test);
         if (!right)
             report_call(r, &base, test.seed);
         r->tally.result.checked += right;
@@ -288,12 +285,11 @@ static bool check_calls_of(struct random_suite *r, const struct problem *problem
 static void check_calls(struct random_suite *r)
 {
     const uint64_t least = r->run->options->full ? FULL_CALLS : QUICK_CALLS;
-    const double until = clock_seconds() + r->run->options->random_s;
+    const double until = clock_now() + r->run->options->random_s;
     size_t next = 0;
     check_listed_rejections(r);
     bool right = r->tally.result.status == CONF_PASS;
-    for (uint64_t i = 0; right && (i < least || clock_seconds() < until);
-         i += CALLS_PER_PROBLEM) {
+    for (uint64_t i = 0; right && (i < least || clock_now() < until); i += CALLS_PER_PROBLEM) {
         const struct problem *problem = &r->set->problems[next++ % r->set->n];
         if (problem_memory_estimate(problem) <= SMALL_BYTES)
             right = check_calls_of(r, problem, i);
@@ -314,7 +310,7 @@ void suite_random(struct suite_run *run, enum posenc_kernel kernel)
                                          .seed = run->options->seed,
                                          .full = run->options->full,
                                          .with_16_bits = run->backend->f16_bf16 };
-    struct random_suite r = { .run = run };
+    struct random_suite r = { .run = run, .guard = guard_create() };
     const size_t n_cases = run->options->program ? 2 : 3; /* the library rejects calls */
     for (size_t i = 0; i < n_cases; i++) {
         if (!tally_begin(&r.tally, run, kernel, POSENC_DTYPE_F32, "random", NULL, "%s",
@@ -322,14 +318,12 @@ void suite_random(struct suite_run *run, enum posenc_kernel kernel)
             continue;
         r.set = problem_set_get(&key);
         r.n_answered = r.n_declined = 0;
-        r.guard =
-            guard_create(); /* anew: protecting buffers that grew in another case is slow */
         if (!r.guard)
             tally_skip(&r.tally, "this system protects no memory");
         else if (require(&r.tally, r.set && r.set->n > 0, "no problem was accepted"))
             cases[i].check(&r);
         report_declined(&r);
         tally_end(&r.tally);
-        guard_destroy(r.guard);
     }
+    guard_destroy(r.guard);
 }

@@ -24,14 +24,6 @@ void suite_random(struct suite_run *run, enum posenc_kernel kernel);
 
 /* ---- Random numbers: values.c ---- */
 
-/* State of a sequence of random numbers. */
-struct random_state {
-    uint64_t seed, next;
-};
-
-uint64_t draw_bits(struct random_state *d);
-/* Draws an integer from `least` to `most`, both included. */
-int64_t draw_between(struct random_state *d, int64_t least, int64_t most);
 bool draw_one_in(struct random_state *d, int64_t n);
 /* Draws a number from 0 to 1, which it never reaches. */
 double draw_fraction(struct random_state *d);
@@ -51,15 +43,15 @@ struct value_class {
     bool large; /* a size that only full runs draw */
 };
 
-enum factor_kind { FACTOR_NUMBER, FACTOR_MEMBER, FACTOR_LIST, FACTOR_STRIDES };
-
 struct factor {
     struct field field;
-    enum factor_kind kind;
     const struct tensor_spec *row; /* the tensor whose layout the field describes, or NULL */
-    const struct value_class *classes; /* of a number */
-    const char *const *names;          /* of the classes of a list or of strides */
-    unsigned members;                  /* of an enum: those that are drawn, as bits */
+    const struct value_class *classes; /* of a number; NULL otherwise */
+    /* Names of the values of an enum or a flag, or of the ways to draw a list or strides, and the drawn ones as bits. */
+    const char *const *names;
+    unsigned members;
+    unsigned
+        scalings; /* that have this parameter, as bits; 0: it is no parameter of a scaling */
     bool is_size, is_even;
     int rule; /* index of its row in the table of factors.c, which is the order of drawing */
     int first_class; /* class number of its first class; numbers count through all factors */
@@ -82,20 +74,18 @@ const struct factor *factors_find(const struct factors *factors, int class_numbe
 /* Writes, for example, "heads from 2 to 8" or "x.stride backward". */
 void factors_print_class(const struct factors *factors, int class_number,
                          char text[CLASS_TEXT]);
-/* Return true if the field is a parameter of this scaling; of any scaling. */
-bool factor_belongs_to_scaling(const struct factor *factor, enum posenc_scaling scaling);
-bool factor_is_scaling_parameter(const struct factor *factor);
 /* Returns the class of large sizes, or NO_CLASS. */
 int factor_large_class(const struct factor *factor);
-/* Returns the value of class c of an enum or a flag. */
+/* Returns the index of the name of class c. */
 int factor_member(const struct factor *factor, int c);
 /* Returns true if the problem depends on the field. */
 bool factor_matters(const struct factor *factor, const struct problem *problem);
 
 /* ---- Values: values.c ---- */
 
-/* Returns the names of the classes of a list or of strides, NULL at the end. */
-const char *const *value_class_names(const struct field *field, const struct tensor_spec *row);
+/* Returns the names of the ways to draw a list or strides, NULL at the end; sets those that the tensor may have. */
+const char *const *value_list_names(const struct field *field, const struct tensor_spec *row,
+                                    unsigned *members);
 /* Sets the field to a value of class c; lists come from the arena. Returns false, with the field as it was, if the
  * problem leaves the class no value. */
 bool factor_draw(const struct factor *factor, int c, struct problem *problem,
@@ -140,32 +130,19 @@ extern const struct posenc_backend null_backend;
 
 /* ---- Trials: trial.c ---- */
 
-enum trial_outcome {
-    OUTCOME_RIGHT,
-    OUTCOME_WRONG_VALUES,
-    OUTCOME_INPUT_WRITTEN,
-    OUTCOME_WRITTEN_OUTSIDE,
-    OUTCOME_CONTROL_LEFT,
-    OUTCOME_CRASHED,
-    OUTCOME_FAILED,   /* the implementation reported an error */
-    OUTCOME_REJECTED, /* by the front-end */
-    OUTCOME_DECLINED
-};
-
 /* A problem that is run with its tensors at one end of their pages. */
 struct trial {
     struct suite_run *run;
     struct guard *guard;
     enum guard_mode mode;
-    enum trial_outcome outcome;
+    struct guard_result ended; /* how the call ended */
     struct conf_result result; /* of the values; the reason of any failure */
 };
 
+/* The result is a failure also if the implementation declined the call. */
 void trial_run(struct trial *trial, const struct problem *problem);
 /* Shrinks a problem that failed while it fails in the same way: tries the default of each field, then half its value.
  * Leaves a problem whose failure is not repeatable unchanged. */
 void trial_shrink(struct trial *trial, struct problem *problem);
-/* Returns the time of the monotonic clock in seconds. */
-double clock_seconds(void);
 
 #endif

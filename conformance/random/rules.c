@@ -26,6 +26,11 @@ static void may_reject_if(struct judge *j, bool is_doubtful, unsigned status)
     j->verdict.allowed |= is_doubtful ? status : 0u;
 }
 
+static const struct posenc_tensor *tensor_of(const struct judge *j, const struct operand *o)
+{
+    return facts_argument(j->f, o->row);
+}
+
 /* ---- Addresses of elements ---- */
 
 static int128 stride_length(const struct operand *o, int i)
@@ -111,7 +116,7 @@ static void judge_bytes(struct judge *j, const struct operand *o)
  * element, unless it counts keys. */
 static void judge_form(struct judge *j, const struct operand *o)
 {
-    const struct posenc_tensor *t = facts_tensor(j->f, o->row);
+    const struct posenc_tensor *t = tensor_of(j, o);
     const int64_t n = tensor_dims(o->row), missing = n - t->rank;
     const bool may_be_missing = o->row->dims[0] == DIM_BATCH || o->row->is_broadcastable;
     const bool counts_keys = o->row->dims[n - 1] == DIM_KEY;
@@ -140,19 +145,19 @@ static void judge_form(struct judge *j, const struct operand *o)
 /* Requires tensors to agree in type, in having a batch, and in the size of dimensions that count the same. */
 static void judge_agreement(struct judge *j, const struct operand *o)
 {
-    const struct posenc_tensor *t = facts_tensor(j->f, o->row);
-    const struct tensor_spec *out = signature_output(j->f->signature, 0);
+    const struct posenc_tensor *t = tensor_of(j, o);
+    const struct operand *out = facts_output(j->f);
     const int64_t n = tensor_dims(o->row), missing = n - t->rank;
     for (int i = 0; i < t->rank && i < 4 && i + missing >= 0 && i + missing < n; i++) {
         const int64_t extent = j->f->extent[o->row->dims[i + missing]];
         reject_if(j, extent >= 0 && t->shape[i] != extent, STATUS(SHAPE));
     }
-    if (o->row->dims[0] == DIM_BATCH && out->dims[0] == DIM_BATCH)
-        reject_if(j, missing != (int64_t)tensor_dims(out) - facts_tensor(j->f, out)->rank,
+    if (o->row->dims[0] == DIM_BATCH && out->row->dims[0] == DIM_BATCH)
+        reject_if(j, missing != (int64_t)tensor_dims(out->row) - tensor_of(j, out)->rank,
                   STATUS(SHAPE));
     for (EACH_OPERAND(other, j->f))
         if (other->used && other->row->form == FORM_TENSOR && other->row->type == o->row->type)
-            reject_if(j, facts_tensor(j->f, other->row)->dtype != t->dtype, STATUS(DTYPE));
+            reject_if(j, tensor_of(j, other)->dtype != t->dtype, STATUS(DTYPE));
 }
 
 static bool same_tensor(const struct operand *a, const struct operand *b)
@@ -250,13 +255,13 @@ static double read_position(const struct operand *o, enum posenc_position_kind k
 {
     const char *at = operand_element(o, i);
     if (kind == POSENC_POSITIONS_F32)
-        return number_read(at, FIELD_F32).real;
-    return (double)number_read(at, o->item_bytes == 8 ? FIELD_I64 : FIELD_ENUM).whole;
+        return bits_to_double(value_get(FIELD_F32, at));
+    return (double)(int64_t)value_get(o->item_bytes == 8 ? FIELD_I64 : FIELD_ENUM, at);
 }
 
 static void judge_positions(struct judge *j, const struct operand *o)
 {
-    const struct posenc_positions *p = facts_positions(j->f, o->row);
+    const struct posenc_positions *p = facts_argument(j->f, o->row);
     const bool has_freqs = kernel_has_freqs(j->f->kernel);
     const int64_t tokens = j->f->extent[DIM_TOKEN];
     may_reject_if(j, j->f->freqs_spec && j->f->freqs_spec->xpos_scale_base != 0.0,
@@ -291,9 +296,9 @@ static void judge_content(struct judge *j, const struct operand *o)
     may_reject_if(j, !o->backed, status);
     for (int64_t i = 0; i < n; i++) {
         const char *at = operand_element(o, i);
-        const int64_t whole = number_read(at, FIELD_ENUM).whole;
+        const int64_t whole = (int64_t)value_get(FIELD_ENUM, at);
         if (o->row->form == FORM_FLOATS)
-            reject_if(j, !isfinite(number_read(at, FIELD_F32).real), status);
+            reject_if(j, !isfinite(bits_to_double(value_get(FIELD_F32, at))), status);
         else if (is_index)
             reject_if(j, end >= 0 && (whole < 0 || whole >= end), status);
         else if (i == 0)
@@ -333,9 +338,9 @@ static bool is_member(const struct call_facts *f, const struct parameter *p)
 
 static void judge_parameter(struct judge *j, const struct parameter *p)
 {
-    const struct number number = number_read((const char *)&j->f->args + p->to, p->kind);
+    const uint64_t bits = value_get(p->kind, (const char *)&j->f->args + p->to);
     const bool real = p->kind == FIELD_F64 || p->kind == FIELD_F32;
-    const double value = real ? number.real : (double)number.whole;
+    const double value = real ? bits_to_double(bits) : (double)(int64_t)bits;
     if (p->from == MEMBER(x_scale) && !kernel_takes_x(j->f->kernel))
         return;
     reject_if(j, real && !(fabs(value) <= (double)FLT_MAX), STATUS(PARAMETER));

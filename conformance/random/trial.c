@@ -1,32 +1,14 @@
 /* Runs a problem in guarded memory and judges the result, and shrinks a problem that fails; see random.h. */
-#define _POSIX_C_SOURCE 200809L
 #include "random.h"
 
+#include "base/clock.h"
 #include "conformance/engine/judge.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 /* ---- One trial ---- */
-
-static enum trial_outcome find_outcome(const struct guard_result *g)
-{
-    if (g->input_written)
-        return OUTCOME_INPUT_WRITTEN;
-    if (g->crashed)
-        return OUTCOME_CRASHED;
-    if (g->overwritten)
-        return OUTCOME_WRITTEN_OUTSIDE;
-    if (g->control_left)
-        return OUTCOME_CONTROL_LEFT;
-    if (g->declined)
-        return OUTCOME_DECLINED;
-    if (g->status == POSENC_OK)
-        return OUTCOME_RIGHT;
-    return g->reason[0] ? OUTCOME_FAILED : OUTCOME_REJECTED;
-}
 
 static bool has_values(const struct call *call)
 {
@@ -69,32 +51,29 @@ static void judge_values(struct trial *trial, const struct call *call)
     compare_call(&c, NULL);
     compare_end(&c);
     trial->result = t.result;
-    trial->outcome = t.result.status == CONF_PASS ? OUTCOME_RIGHT : OUTCOME_WRONG_VALUES;
 }
 
 void trial_run(struct trial *trial, const struct problem *problem)
 {
     const struct tensor_allocator memory = guard_memory(trial->guard, trial->mode);
+    struct guard_result *g = &trial->ended;
     struct call call;
-    char *reason = trial->result.reason;
-    const size_t capacity = sizeof trial->result.reason;
-    trial->outcome = OUTCOME_REJECTED;
     trial->result = (struct conf_result){ .status = CONF_FAIL };
-    if (call_create_by(trial->run->implementation, &call, problem, &memory) != POSENC_OK) {
-        posenc_error_text(&call.error, reason, capacity);
-        return;
-    }
-    const struct guard_result g = guard_run(&call, trial->run->backend, trial->guard);
-    trial->outcome = find_outcome(&g);
-    if (trial->outcome == OUTCOME_REJECTED)
-        posenc_error_text(&call.error, reason, capacity);
+    *g = (struct guard_result){ .status = call_create_by(trial->run->implementation, &call,
+                                                         problem, &memory) };
+    const bool made = g->status == POSENC_OK;
+    if (made)
+        *g = guard_run(&call, trial->run->backend, trial->guard);
+    if (g->reason[0])
+        snprintf(trial->result.reason, sizeof trial->result.reason, "%s", g->reason);
+    else if (g->status != POSENC_OK)
+        posenc_error_text(&call.error, trial->result.reason, sizeof trial->result.reason);
     else
-        snprintf(reason, capacity, "%s", g.reason);
-    if (trial->outcome == OUTCOME_RIGHT)
         trial->result.status = CONF_PASS;
-    if (trial->outcome == OUTCOME_RIGHT && has_values(&call))
+    if (trial->result.status == CONF_PASS && has_values(&call))
         judge_values(trial, &call);
-    call_destroy(&call);
+    if (made)
+        call_destroy(&call);
 }
 
 /* ---- Shrinking ---- */
@@ -104,24 +83,24 @@ void trial_run(struct trial *trial, const struct problem *problem)
 enum { MOST_ATTEMPTS = 2000, MOST_SECONDS = 2 };
 
 struct shrinking {
-    struct trial *trial;
+    struct trial *trial; /* the original failure */
     struct problem *problem;
-    enum trial_outcome outcome; /* of the original failure */
     double deadline;
     int attempts;
     bool has_shrunk; /* in this round over all fields */
 };
 
-double clock_seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static bool is_within_limits(const struct shrinking *s)
 {
-    return s->attempts < MOST_ATTEMPTS && clock_seconds() < s->deadline;
+    return s->attempts < MOST_ATTEMPTS && clock_now() < s->deadline;
+}
+
+static bool same_failure(const struct trial *a, const struct trial *b)
+{
+    const struct guard_result *x = &a->ended, *y = &b->ended;
+    return a->result.status == b->result.status && x->status == y->status &&
+           x->crashed == y->crashed && x->input_written == y->input_written &&
+           x->overwritten == y->overwritten && x->control_left == y->control_left;
 }
 
 /* Replaces the problem by another one if that fails in the same way. */
@@ -132,7 +111,7 @@ static bool attempt(struct shrinking *s, const struct problem *other)
         return false;
     s->attempts++;
     trial_run(&again, other);
-    if (again.outcome != s->outcome)
+    if (!same_failure(&again, s->trial))
         return false;
     *s->problem = *other;
     s->has_shrunk = true;
@@ -176,11 +155,10 @@ static void shrink_field(struct shrinking *s, const struct field *field)
 void trial_shrink(struct trial *trial, struct problem *problem)
 {
     const struct problem original = *problem;
-    const struct trial first = *trial;
+    struct trial again = *trial;
     struct shrinking s = { .trial = trial,
                            .problem = problem,
-                           .outcome = trial->outcome,
-                           .deadline = clock_seconds() + MOST_SECONDS,
+                           .deadline = clock_now() + MOST_SECONDS,
                            .has_shrunk = true };
     struct field field;
     while (s.has_shrunk && is_within_limits(&s)) {
@@ -188,9 +166,9 @@ void trial_shrink(struct trial *trial, struct problem *problem)
         for (int i = 0; kernel_field(problem->kernel, i, &field); i++)
             shrink_field(&s, &field);
     }
-    trial_run(trial, problem);
-    if (trial->outcome != s.outcome) { /* the failure is not repeatable */
-        *trial = first;
+    trial_run(&again, problem);
+    if (same_failure(&again, trial))
+        *trial = again;
+    else /* the failure is not repeatable */
         *problem = original;
-    }
 }

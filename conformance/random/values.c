@@ -9,13 +9,6 @@
 
 /* ---- Random numbers ---- */
 
-uint64_t draw_bits(struct random_state *d) { return rng_u64(d->seed, d->next++); }
-
-int64_t draw_between(struct random_state *d, int64_t least, int64_t most)
-{
-    return least + (int64_t)(draw_bits(d) % (uint64_t)(most - least + 1));
-}
-
 bool draw_one_in(struct random_state *d, int64_t n) { return draw_between(d, 1, n) == 1; }
 
 double draw_fraction(struct random_state *d) { return (double)(draw_bits(d) >> 11) * 0x1p-53; }
@@ -140,12 +133,12 @@ int64_t factor_least(const struct factor *f, int c, const struct problem *p)
 
 /* ---- Lists ---- */
 
-/* Classes of lists. The index of a class of sections is the number of sections. */
+/* Ways to draw lists. The index of a name of sections is the number of sections. */
 enum { CONSECUTIVE, SCATTERED, FALLING, ALIKE };
-static const char *const position_classes[] = { "consecutive", "scattered", "falling", "alike",
-                                                NULL };
-static const char *const section_classes[] = { "none", "one", "two", "three", NULL };
-static const char *const pair_classes[] = { "none", "given", NULL };
+static const char *const position_names[] = { "consecutive", "scattered", "falling", "alike",
+                                              NULL };
+static const char *const section_names[] = { "none", "one", "two", "three", NULL };
+static const char *const pair_names[] = { "none", "given", NULL };
 
 static bool set_list(const struct factor *f, struct problem *p, const void *list)
 {
@@ -219,15 +212,8 @@ static bool draw_pairs(const struct factor *f, bool given, struct problem *p,
 
 enum stride_class { DENSE, GAPS, BACKWARD, REPEATED, OVERLAPPING, SWAPPED };
 
-/* Names of the classes that a tensor may have. Outputs lack classes in which elements share memory. "swapped" needs
- * three dimensions; for outputs its index is OUTPUT_SWAPPED. */
-static const char *const input_classes[] = { "dense",       "gaps",    "backward", "repeated",
-                                             "overlapping", "swapped", NULL };
-static const char *const input_row_classes[] = { "dense",    "gaps",        "backward",
-                                                 "repeated", "overlapping", NULL };
-static const char *const output_classes[] = { "dense", "gaps", "backward", "swapped", NULL };
-static const char *const output_row_classes[] = { "dense", "gaps", "backward", NULL };
-enum { OUTPUT_SWAPPED = 3 };
+static const char *const stride_names[] = { "dense",       "gaps",    "backward", "repeated",
+                                            "overlapping", "swapped", NULL };
 
 /* The dimensions of a tensor but the last, which is always dense. */
 struct outer_dims {
@@ -281,8 +267,6 @@ static bool draw_strides(const struct factor *f, int c, struct problem *p,
     struct tensor_layout *layout = &p->layouts[f->row - signature_of(p->kernel)->tensors];
     int order[MOST_STRIDES] = { outer.n - 1, outer.n - 2, outer.n - 3 };
     bool strides_count = false;
-    if (f->row->role == ROLE_OUTPUT && c == OUTPUT_SWAPPED)
-        c = SWAPPED;
     for (int i = 0; i < outer.n; i++)
         strides_count = strides_count || outer.size[i] > 1;
     if (c == DENSE)
@@ -306,8 +290,8 @@ static bool draw_strides(const struct factor *f, int c, struct problem *p,
 /* ---- Strides of positions ---- */
 
 enum token_class { TOKENS_DENSE, TOKENS_SPREAD, TOKENS_BACKWARD, TOKENS_APART, TOKENS_UNSAID };
-static const char *const token_classes[] = { "dense", "spread", "backward",
-                                             "apart", "unsaid", NULL };
+static const char *const token_names[] = { "dense", "spread", "backward",
+                                           "apart", "unsaid", NULL };
 
 /* Draws strides by batch, token and axis. Batches share positions unless they have a shift or the class is "apart".
  * The token stride of "unsaid" is 0, which the library reads as 1. */
@@ -338,19 +322,23 @@ static bool draw_token_strides(const struct factor *f, int c, struct problem *p,
 
 /* ---- Any factor ---- */
 
-const char *const *value_class_names(const struct field *field, const struct tensor_spec *row)
+/* Elements of outputs never share memory, and only outer dimensions can be swapped. */
+const char *const *value_list_names(const struct field *field, const struct tensor_spec *row,
+                                    unsigned *members)
 {
     if (field->list == LIST_POSITIONS)
-        return position_classes;
+        return position_names;
     if (field->list == LIST_SECTIONS)
-        return section_classes;
+        return section_names;
     if (field->list != LIST_STRIDES)
-        return pair_classes;
+        return pair_names;
     if (row->form == FORM_POSITIONS)
-        return token_classes;
+        return token_names;
     if (row->role == ROLE_OUTPUT)
-        return tensor_dims(row) < 3 ? output_row_classes : output_classes;
-    return tensor_dims(row) < 3 ? input_row_classes : input_classes;
+        *members &= ~(1u << REPEATED | 1u << OVERLAPPING);
+    if (tensor_dims(row) < 3)
+        *members &= ~(1u << SWAPPED);
+    return stride_names;
 }
 
 static bool draw_number_of_class(const struct factor *f, int c, struct problem *p,
@@ -359,29 +347,30 @@ static bool draw_number_of_class(const struct factor *f, int c, struct problem *
     double least, most;
     if (!find_ends(f, c, p, &least, &most))
         return false;
-    const double value = draw_number(f, d, least, most);
-    const bool is_real = field_is_real(&f->field);
-    field_set(&f->field, p, is_real ? double_to_bits(value) : (uint64_t)(int64_t)value);
+    field_set_number(&f->field, p, draw_number(f, d, least, most));
     return true;
 }
 
 bool factor_draw(const struct factor *f, int c, struct problem *p, struct random_state *d,
                  struct arena *arena)
 {
-    if (f->kind == FACTOR_NUMBER)
+    if (f->classes)
         return draw_number_of_class(f, c, p, d);
-    if (f->kind == FACTOR_STRIDES && f->row->form == FORM_POSITIONS)
-        return draw_token_strides(f, c, p, d);
-    if (f->kind == FACTOR_STRIDES)
-        return draw_strides(f, c, p, d);
-    if (f->field.list == LIST_POSITIONS)
-        return draw_positions(f, c, p, d, arena);
-    if (f->field.list == LIST_SECTIONS)
-        return draw_sections(c, p, d);
-    if (f->kind == FACTOR_LIST)
-        return draw_pairs(f, c > 0, p, d, arena);
-    field_set(&f->field, p, (uint64_t)factor_member(f, c));
-    return true;
+    const int member = factor_member(f, c);
+    switch (f->field.list) {
+    case LIST_NONE:
+        field_set(&f->field, p, (uint64_t)member);
+        return true;
+    case LIST_POSITIONS:
+        return draw_positions(f, member, p, d, arena);
+    case LIST_SECTIONS:
+        return draw_sections(member, p, d);
+    case LIST_STRIDES:
+        return f->row->form == FORM_POSITIONS ? draw_token_strides(f, member, p, d)
+                                              : draw_strides(f, member, p, d);
+    default:
+        return draw_pairs(f, member > 0, p, d, arena);
+    }
 }
 
 bool factor_has_class(const struct factor *f, int c, const struct problem *p)
@@ -389,16 +378,15 @@ bool factor_has_class(const struct factor *f, int c, const struct problem *p)
     double least, most;
     if (!factor_matters(f, p))
         return false;
-    if (f->kind == FACTOR_MEMBER)
-        return field_get(&f->field, p, 0) == (uint64_t)factor_member(f, c);
-    if (f->kind != FACTOR_NUMBER)
+    if (f->field.list)
         return !field_is_blank(&f->field, p) || c == 0;
-    const uint64_t bits = field_get(&f->field, p, 0);
-    const bool is_real = field_is_real(&f->field);
-    const double value = is_real ? bits_to_double(bits) : (double)(int64_t)bits;
+    if (!f->classes)
+        return field_get(&f->field, p, 0) == (uint64_t)factor_member(f, c);
+    const double value = field_number(&f->field, p);
     if (!find_ends(f, c, p, &least, &most))
         return false;
-    if (is_real && least == 0.0 && most == 0.0 && signbit(value) != signbit(least))
+    if (field_is_real(&f->field) && least == 0.0 && most == 0.0 &&
+        signbit(value) != signbit(least))
         return false;
     return value >= least - 1e-6 * fabs(least) && value <= most + 1e-6 * fabs(most);
 }

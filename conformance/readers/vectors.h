@@ -66,17 +66,6 @@ bool vectors_load_cases(const char *root, struct vectors *vectors, char error[VE
 bool vectors_load(const char *root, struct vectors *vectors, char error[VECTORS_ERROR]);
 void vectors_free(struct vectors *vectors);
 
-/* ---- Parts of loading: vectors.c for load.c ---- */
-
-/* Reads flags from a text, which is modified. */
-bool vectors_read_flags(struct vectors *vectors, char *text, const char *path,
-                        char error[VECTORS_ERROR]);
-/* Sets a case from its line, with its id and the seed that follows from the id. */
-bool vectors_set_case(struct vectors *vectors, struct vector_case *c, const char *group,
-                      const struct problem_line *line, char error[VECTORS_ERROR]);
-/* Returns the id that a case would have in another dtype; NULL if it is too long or memory is lacking. */
-const char *vectors_make_id(struct vectors *vectors, const struct vector_case *c,
-                            enum posenc_dtype dtype);
 /* Returns the contents of a file, followed by a NUL; or NULL and a message. */
 void *vectors_read_file(struct arena *arena, const char *path, size_t *bytes,
                         char error[VECTORS_ERROR]);
