@@ -8,7 +8,7 @@
 #   except where a line ... stands for others.
 # - A ```meson or ```cmake block stands, line for line, in the project of cli/tests/consumer, which consumer.sh builds; a
 #   ```yaml block in examples/ci/workflow.yml, which cli/tests/action.sh reads.
-# - Tests of Python run ```python blocks of lessons, of docs/check.md and of docs/python.md. A block without a language is
+# - Tests of Python run ```python blocks of lessons and of docs/check.md, ci.md and python.md. A block without a language is
 #   output. Other languages are rejected.
 # - A block that cannot run says why in a line above it: <!-- not run: why -->
 # - The commands of a tutorial are typed one after the other, in an empty folder beside posenc. A ```c block that begins with
