@@ -211,10 +211,11 @@ def _check_module(record: Dict[str, Any], row: Row) -> Any:
     module, config = row.fn()
     rope = posenc.Rope.from_config(config, row.layer_type)
     result = posenc.check_module(module, config, layer_type=row.layer_type)
-    parameters = getattr(config, "rope_parameters", None) or {}
+    members = config if isinstance(config, dict) else config.to_dict()
+    parameters = members.get("rope_parameters") or {}
     if parameters.get("rope_type") not in ("dynamic", "longrope"):  # whose frequencies depend on the length
         call = RotaryModule(module, row.layer_type or "")
-        _add_table(record, row, call, rope.freqs, config.max_position_embeddings, [])
+        _add_table(record, row, call, rope.freqs, members["max_position_embeddings"], [])
     return result
 
 
