@@ -209,12 +209,13 @@ if [ -n "$python" ]; then
 import re, sys, yaml
 folder, line = sys.argv[1:]
 read = lambda name: open(f"{folder}/{name}", encoding="utf-8").read()
-action, workflow, gitlab = (yaml.safe_load(read(name)) for name in ("action.yml", "workflow.yml", "gitlab.yml"))
+action, workflow, gitlab, board = (yaml.safe_load(read(f"{name}.yml")) for name in ("action", "workflow", "gitlab", "scoreboard"))
 takes = set(re.findall(r"^#     (POSENC_[A-Z0-9_]+)", read("compare.sh"), re.M)) | {"POSENC_BUNDLE_SHA256"}
 inputs, (step, upload) = action["inputs"], action["runs"]["steps"]
 job = workflow["jobs"]["kernel"]
 checkout, use = job["steps"]
 lab = gitlab["posenc"]
+clones = [step["with"] for step in board["jobs"]["scoreboard"]["steps"] if "checkout" in step.get("uses", "")]
 
 def check(right, name):
     print("yes" if right else "no", name)
@@ -234,6 +235,8 @@ check(all(isinstance(value, str) for value in use["with"].values()), "as texts")
 check(checkout["with"]["fetch-depth"] == 0 and use["uses"].split("@")[0].endswith("/posenc/examples/ci"), "of a whole clone, from this folder")
 check({n for n in lab["variables"] if n.startswith("POSENC_")} - takes == {"POSENC_URL", "POSENC_TAG"}, "gitlab.yml sets what the script takes")
 check(lab["script"] == ["/tmp/posenc/examples/ci/compare.sh"] and lab["variables"]["GIT_DEPTH"] == 0, "and calls it, in a whole clone")
+check(board["permissions"] == {"contents": "read"} and [clone["persist-credentials"] for clone in clones] == [False, False], "the scoreboard's workflow may only read")
+check(clones[1]["repository"].endswith("/posenc") and f"./{clones[1]['path']}[numpy]" in str(board), "and installs the clone of posenc")
 check(lab["artifacts"]["paths"] == ["posenc-ci/"] and lab["artifacts"]["when"] == "always", "what failed is kept there, too")
 check(all(isinstance(value, (str, int)) and not isinstance(value, bool) for value in lab["variables"].values()), "its variables are texts")
 PYTHON

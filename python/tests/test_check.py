@@ -386,6 +386,7 @@ def test_a_module_with_another_base_fails() -> None:
     module, _ = rotary("Llama", head_dim=64)
     result = posenc.check_module(module, rotary("Llama", head_dim=64, rope_parameters=LLAMA3)[1])
     assert not result and "problem" in str(result)
+    assert re.search(r"inv_freq .* differ; .* ulp; they are those of rope_theta 10000$", str(result), re.M)
 
 
 def test_layer_types_that_differ_must_be_named() -> None:

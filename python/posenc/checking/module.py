@@ -46,6 +46,16 @@ def _windows(length: int) -> List[Tuple[int, int]]:
     return [(max(end - WINDOW, 0), min(WINDOW, end)) for end in ends]
 
 
+def base_of(frequencies: List[float]) -> Optional[float]:
+    """Returns the rope_theta whose unscaled frequencies these are, or None."""
+    pairs = len(frequencies)
+    if pairs < 2 or min(frequencies) <= 0:
+        return None
+    base = float(frequencies[-1] ** (-pairs / (pairs - 1)))
+    fits = np.allclose(frequencies, base ** (-np.arange(pairs) / pairs), rtol=1e-5, atol=0)
+    return base if fits else None
+
+
 class RotaryModule:
     """Calls a module as the kernel rope_table: positions to cos and sin of each pair."""
 
@@ -103,7 +113,9 @@ class RotaryModule:
         if not pairs:
             return ""
         worst = max(pairs, key=lambda pair: abs(self.ulp[pair]))
-        return f"{len(pairs)} of {len(self.ulp)} differ; pair {worst} by {abs(self.ulp[worst])} ulp"
+        text = f"{len(pairs)} of {len(self.ulp)} differ; pair {worst} by {abs(self.ulp[worst])} ulp"
+        base = base_of(self.own or [])
+        return text if self.is_near() or not base else f"{text}; they are those of rope_theta {base:.6g}"
 
 
 class ModuleCheck:

@@ -35,7 +35,7 @@ def implements(kernel: str, title: str, *, framework: str = "torch",
 
 
 def implements_module(title: str, layer_type: Optional[str] = None) -> Callable[..., Any]:
-    """Declares the decorated function as the maker of a rotary module of transformers and its configuration."""
+    """Declares the decorated function as the maker of a module like those of transformers, and of its configuration."""
     def declare(fn: Callable[..., Any]) -> Callable[..., Any]:
         ROWS.append(Row("rope_table", title, fn, "torch", is_module=True, layer_type=layer_type))
         return fn

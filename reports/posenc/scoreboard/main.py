@@ -1,14 +1,18 @@
 """posenc scoreboard: how the implementations that are installed here compare, as one page."""
 
+import ast
+import contextlib
 import datetime
 import importlib
 import json
 import os
 import platform
+import select
+import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, NamedTuple, Set
+from typing import Any, Dict, Iterator, List, NamedTuple, Set, Tuple
 
 import jinja2
 from markupsafe import Markup
@@ -28,6 +32,9 @@ Examples
   posenc scoreboard -o scoreboard.html -o scoreboard.jsonl
   posenc scoreboard adapters/pytorch.py
   posenc scoreboard --from scoreboard.jsonl -o scoreboard.md
+
+Exit codes: 0 success; 1 a FILE could not be measured, or an implementation
+of it differs; 2 bad usage.
 """
 GROUPS = (  # title, its kernels
     ("Tables of RoPE", ("rope_table",)),
@@ -85,6 +92,12 @@ def has_f32_angles(row: Dict[str, Any]) -> bool:
     return bool(decades) and all(one["error"] <= 2.0**-21 * max(one["position"], 1) for one in decades)
 
 
+def is_right(record: Dict[str, Any]) -> bool:
+    """Returns whether nothing is wrong with a record: it was measured, and does not differ."""
+    measured = "skipped" not in record and "error" not in record
+    return measured and (record.get("ok", True) or has_f32_angles(record))
+
+
 def verdict_of(row: Dict[str, Any]) -> str:
     """Returns the verdict on a row, with its numerics mode or what is wrong."""
     if "error" in row:
@@ -103,7 +116,7 @@ def _parser() -> Parser:
     add("-o", "--output", metavar="PATH", type=file_path, action="append", default=[],
         help="write .html, .md or .jsonl (default: scoreboard.html)")  # fmt: skip
     add("--from", dest="source", metavar="JSONL", help="make the page of an earlier run")
-    add("--limit", metavar="SECONDS", type=positive(1e6), default=1800.0, help="time for an adapter (default: 1800)")
+    add("--limit", metavar="SECONDS", type=positive(1e6), default=1800.0, help="time for a row (default: 1800)")
     add("--force", action="store_true", help="overwrite any file at PATH")
     return parser
 
@@ -113,8 +126,8 @@ def _adapters(files: List[Path]) -> List[Path]:
     if not found:
         raise CommandError(f"there are no adapters (looked in {', '.join(map(str, ADAPTERS))}).")
     for path in found:
-        if not path.is_file():
-            raise CommandError(f"the adapter does not exist (got '{path}').")
+        if not path.is_file() or path.suffix != ".py":
+            raise CommandError(f"the adapter is no .py file (got '{path}').")
     return found
 
 
@@ -132,28 +145,56 @@ def _read_run(path: str) -> List[Dict[str, Any]]:
 
 def packages_of(path: Path) -> List[str]:
     """Returns the packages that an adapter lists, without running it."""
-    line = next((one for one in path.read_text("utf-8").splitlines() if one.startswith("PACKAGES = ")), "PACKAGES = []")
-    packages: List[str] = json.loads(line.partition("=")[2].partition("#")[0])
+    packages: List[str] = []
+    with contextlib.suppress(SyntaxError, ValueError):
+        for node in ast.parse(path.read_bytes()).body:
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "PACKAGES":
+                packages = ast.literal_eval(node.value)
     return packages
 
 
+def _run(path: Path, first: int, limit_s: float) -> Tuple[List[Dict[str, Any]], str]:
+    """Measures the rows of an adapter from `first` on, in a process of its own on one CPU.
+
+    Returns the records that it wrote, and how it ended.
+    """
+    cpu = min(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
+    one_cpu = (lambda: os.sched_setaffinity(0, {cpu})) if cpu is not None else None
+    words = [sys.executable, "-P", "-m", "posenc.scoreboard.measure", str(path), str(first)]
+    records: List[Dict[str, Any]] = []
+    with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, bufsize=0, preexec_fn=one_cpu,
+                          start_new_session=True) as process:  # fmt: skip
+        assert process.stdout
+        try:
+            while select.select([process.stdout], [], [], limit_s)[0]:
+                line = process.stdout.readline()
+                if not line.endswith(b"\n"):
+                    status = process.wait()
+                    by_signal = status < 0
+                    return records, f"ended by {signal.Signals(-status).name}" if by_signal else f"exit status {status}"
+                records.append(json.loads(line))
+            return records, f"took longer than {limit_s:g} s"
+        finally:
+            if process.returncode is None:
+                os.killpg(process.pid, signal.SIGKILL)  # with programs that it started
+
+
 def measure(path: Path, limit_s: float) -> Iterator[Dict[str, Any]]:
-    """Runs an adapter in a process of its own, on one CPU, and yields its records."""
-    first = min(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
-    one_cpu = (lambda: os.sched_setaffinity(0, {first})) if first is not None else None
-    words = [sys.executable, "-m", "posenc.scoreboard.measure", str(path)]
-    install = "pip install " + " ".join(packages_of(path))
-    try:
-        done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
-                              timeout=limit_s, preexec_fn=one_cpu, check=False)  # fmt: skip
-    except subprocess.TimeoutExpired:
-        yield {"adapter": path.stem, "skipped": f"it took longer than {limit_s:g} s", "install": install}
-        return
-    records = [json.loads(line) for line in done.stdout.decode("utf-8", "replace").splitlines() if line[:1] == "{"]
-    yield from records
-    if done.returncode != 0:
-        last = (done.stderr.decode("utf-8", "replace").strip().splitlines() or [f"status {done.returncode}"])[-1]
-        yield {"adapter": path.stem, "skipped": last, "install": install}
+    """Yields the records of an adapter. A row that ends its process is a record, too, and another process goes on."""
+    first, count = 0, 1
+    while first < count:
+        records, how = _run(path, first, limit_s)
+        about = records[0] if records else {"adapter": path.stem, "skipped": how}
+        if "skipped" in about:
+            yield {**about, "install": " ".join(["pip install", *packages_of(path)])}
+            return
+        rows = about.pop("rows")
+        count = len(rows)
+        yield from records if first == 0 else records[1:]
+        first += len(records) - 1
+        if first < count:
+            yield {"adapter": path.stem, **rows[first], "error": how}
+            first += 1
 
 
 def machine() -> Dict[str, Any]:
@@ -230,4 +271,4 @@ def main(words: List[str]) -> int:
     for path in outputs:
         write_file(path, render(records, path.suffix), MARKER, force=args.force)
         print(f"written: {path}", file=sys.stderr)
-    return 0
+    return 0 if all(map(is_right, records)) or not args.files else 1

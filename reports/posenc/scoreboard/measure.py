@@ -1,7 +1,7 @@
 """Measures the rows of one adapter: verdict, error by decade of position, NaN, speed.
 
-`python -m posenc.scoreboard.measure FILE` prints a JSON line for each row. The scoreboard runs it in a process of its
-own, on one CPU.
+`python -m posenc.scoreboard.measure FILE FIRST` prints a JSON line about the adapter, and one for each row from FIRST
+on. The scoreboard runs it in a process of its own, on one CPU.
 """
 
 import contextlib
@@ -12,6 +12,7 @@ import importlib.util
 import itertools
 import json
 import math
+import os
 import sys
 import time
 import traceback
@@ -48,7 +49,9 @@ def load(path: Path) -> Tuple[List[Row], Dict[str, str]]:
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    names = [package.partition("==")[0] for package in module.PACKAGES]
+    if not ROWS:
+        raise ValueError("no function is below @implements")
+    names = [package.partition("==")[0] for package in getattr(module, "PACKAGES", [])]
     known = getattr(module, "VERSIONS", None)  # of what is no package
     return list(ROWS), known or {name: importlib.metadata.version(name) for name in names}
 
@@ -208,10 +211,11 @@ def _check_module(record: Dict[str, Any], row: Row) -> Any:
     module, config = row.fn()
     rope = posenc.Rope.from_config(config, row.layer_type)
     result = posenc.check_module(module, config, layer_type=row.layer_type)
-    parameters = getattr(config, "rope_parameters", None) or {}
+    members = config if isinstance(config, dict) else config.to_dict()
+    parameters = members.get("rope_parameters") or {}
     if parameters.get("rope_type") not in ("dynamic", "longrope"):  # whose frequencies depend on the length
         call = RotaryModule(module, row.layer_type or "")
-        _add_table(record, row, call, rope.freqs, config.max_position_embeddings, [])
+        _add_table(record, row, call, rope.freqs, members["max_position_embeddings"], [])
     return result
 
 
@@ -227,6 +231,11 @@ def _check_function(record: Dict[str, Any], row: Row) -> Any:
     return result
 
 
+def text_of(error: Exception) -> str:
+    """Returns an exception as one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split())
+
+
 def measure(row: Row) -> Dict[str, Any]:
     """Returns the record of a row."""
     record: Dict[str, Any] = {"kernel": row.kernel, "title": row.title}
@@ -237,18 +246,30 @@ def measure(row: Row) -> Dict[str, Any]:
                       counts=result.best.counts(), mistake=result.mistake,
                       reason=result.failures[0].get("reason", "") if result.failures else "")  # fmt: skip
     except Exception as error:  # pylint: disable=broad-except  # a row that cannot be measured is a result
-        record["error"] = f"{type(error).__name__}: {error}"
+        record["error"] = text_of(error)
         traceback.print_exc()
     return record
 
 
 def main(words: List[str]) -> None:
-    """Prints the versions of an adapter's packages, then its rows."""
-    path = Path(words[0])
-    rows, versions = load(path)
-    print(json.dumps({"adapter": path.stem, "versions": versions}), flush=True)
-    for row in rows:
-        print(json.dumps({"adapter": path.stem, **measure(row)}), flush=True)
+    """Prints the versions of an adapter's packages and its rows, then the records of rows."""
+    path, first = Path(words[0]), int(words[1])
+    lines = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # for whatever else prints
+
+    def write(record: Dict[str, Any]) -> None:
+        print(json.dumps({"adapter": path.stem, **record}), file=lines, flush=True)
+
+    try:
+        rows, versions = load(path)
+    except Exception as error:  # pylint: disable=broad-except  # whatever an adapter does
+        write({"skipped": text_of(error)})
+        if not isinstance(error, ModuleNotFoundError):
+            traceback.print_exc()
+        return
+    write({"versions": versions, "rows": [{"kernel": row.kernel, "title": row.title} for row in rows]})
+    for row in rows[first:]:
+        write(measure(row))
 
 
 if __name__ == "__main__":
