@@ -40,7 +40,7 @@ struct property {
     enum posenc_dtype dtype;  /* of the problems and the case */
     bool in_place;            /* runs the problems in place, too, if the kernel can */
     bool full_only;           /* skipped by quick runs */
-    bool by_bits; /* check_problem() compares bits, which a program need not reproduce */
+    bool by_bits; /* its function compares bits, which a program need not reproduce */
 };
 
 /* Arrays of properties. Each ends with a property without a name. */

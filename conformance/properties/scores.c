@@ -302,7 +302,7 @@ static void compare_adjoint(struct tally *t, const struct call *sums, const stru
 
 const struct property properties_scores[] = {
     { "distance", .check_output = check_by_distance, .problems = "biases", .edit = edit_fill_x,
-      .user = &plus_one },
+      .user = &plus_one, .by_bits = true },
     { "by-hand", .expected = expected_t5, .problems = "biases",
       .needed_field = "bidirectional" },
     { "by-batch", .twin = "batch=1 heads=12 slopes_by_batch=false", .problems = "biases",
@@ -315,7 +315,7 @@ const struct property properties_scores[] = {
     { "deberta", .expected = expected_deberta },
     { "broken-line", .check_problem = property_broken_line, .by_bits = true },
     { "distance", .check_output = check_by_distance, .problems = "relative-distance",
-      .edit = edit_no_content },
+      .edit = edit_no_content, .by_bits = true },
     { "adjoint", .compare_outputs = compare_adjoint, .problems = "sums",
       .twin = "relative_bias" },
     { 0 },

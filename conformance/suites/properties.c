@@ -51,7 +51,7 @@ static bool is_applied(const struct property *property, enum posenc_kernel kerne
     return has && (!property->needed_field || kernel_has_field(kernel, property->needed_field));
 }
 
-/* Returns true for a property that compares bits: with those of another call, of parts of a call, or by hand. */
+/* Returns true for a property that compares bits of results: with those of another call, of another part, or by hand. */
 static bool compares_bits(const struct property *property)
 {
     static const struct property *const lists[] = { properties_call, properties_cut,
