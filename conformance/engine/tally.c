@@ -88,7 +88,7 @@ bool require_clean(struct tally *t, const struct guard_result *g)
         }
         return false;
     }
-    if (g->declined) {
+    if (g->cause != GUARD_WRONG) {
         tally_decline(t, g->reason);
         return false;
     }

@@ -131,13 +131,13 @@ static enum posenc_status use_answer(const struct prompt *prompt, const struct m
     const char *declined = message_text(answer, "declined"),
                *error = message_text(answer, "error");
     if (status != MESSAGE_WHOLE)
-        guard_explain(false, "the answer cannot be read: %s", reason);
+        guard_explain(GUARD_WRONG, "the answer cannot be read: %s", reason);
     else if (declined)
-        guard_explain(true, "%s", declined);
+        guard_explain(GUARD_DECLINED, "%s", declined);
     else if (error)
-        guard_explain(false, "the program reports an error: %s", error);
+        guard_explain(GUARD_WRONG, "the program reports an error: %s", error);
     else if (!prompt_accept(prompt, answer, reason))
-        guard_explain(false, "the answer is wrong: %s", reason);
+        guard_explain(GUARD_WRONG, "the answer is wrong: %s", reason);
     else
         return POSENC_OK;
     return declined ? POSENC_ERR_NOT_PROVIDED : POSENC_ERR_ARGUMENT;
@@ -151,10 +151,10 @@ static enum posenc_status run_kernel(enum posenc_kernel kernel, const void *args
     const struct problem *problem = guard_last_problem(), blank = problem_blank(kernel);
     enum posenc_status status = POSENC_ERR_NOT_PROVIDED;
     if (!prompt_make(&prompt, kernel, args, problem ? problem : &blank, program.case_id)) {
-        guard_explain(false, "out of memory");
+        guard_explain(GUARD_WRONG, "out of memory");
         status = POSENC_ERR_MEMORY;
     } else if (!is_offered(&prompt, reason)) {
-        guard_explain(true, "%s", reason);
+        guard_explain(GUARD_NOT_OFFERED, "%s", reason);
     } else {
         const enum message_status read = program.ask(&prompt, &answer, reason);
         status = use_answer(&prompt, &answer, read, reason);

@@ -27,8 +27,9 @@ struct random_suite {
     struct problem_set *set;
     struct tally tally;
     bool pairs_failed;
-    size_t n_answered, n_declined; /* problems of the current case */
-    char decline[200];             /* reason of the last one that was declined */
+    size_t n_answered, n_not_offered; /* problems of the current case */
+    bool was_declined;                /* by the answer to one of them */
+    char reason[200];                 /* of the last one that was not offered */
 };
 
 /* ---- Problems ---- */
@@ -45,9 +46,10 @@ static bool check_problem(struct random_suite *r, const struct problem *problem,
     for (int i = 0; i < modes; i++) {
         trial_run(&trial, problem);
         r->tally.result.checked += trial.result.checked;
-        if (trial.outcome == OUTCOME_DECLINED) {
-            r->n_declined++;
-            snprintf(r->decline, sizeof r->decline, "%s", trial.result.reason);
+        if (trial.outcome == OUTCOME_DECLINED || trial.outcome == OUTCOME_NOT_OFFERED) {
+            r->n_not_offered++;
+            r->was_declined = r->was_declined || trial.outcome == OUTCOME_DECLINED;
+            snprintf(r->reason, sizeof r->reason, "%s", trial.result.reason);
             return true;
         }
         r->n_answered += trial.result.checked > 0; /* a call without an element asks nothing */
@@ -66,18 +68,21 @@ static bool check_problem(struct random_suite *r, const struct problem *problem,
     return require(&r->tally, true, "checked");
 }
 
-/* Says that some problems were not offered. The case is skipped if all were. */
-static void report_declined(struct random_suite *r)
+/* Says that some problems were not offered. The case is skipped if an answer declined one, or if the hello offers none:
+ * a program must not choose the problems that it passes after it has seen them. */
+static void report_not_offered(struct random_suite *r)
 {
-    char *reason = r->tally.result.reason;
-    if (r->n_declined == 0 || r->tally.result.status != CONF_PASS)
+    char text[sizeof r->tally.result.reason];
+    if (r->n_not_offered == 0 || r->tally.result.status != CONF_PASS)
         return;
+    snprintf(text, sizeof text, "%zu of %zu problems were not offered: %.120s",
+             r->n_not_offered, r->n_answered + r->n_not_offered, r->reason);
     if (r->n_answered == 0)
-        tally_decline(&r->tally, r->decline);
+        tally_decline(&r->tally, r->reason);
+    else if (r->was_declined)
+        tally_skip(&r->tally, text);
     else
-        snprintf(reason, sizeof r->tally.result.reason,
-                 "%zu of %zu problems were not offered: %.120s", r->n_declined,
-                 r->n_answered + r->n_declined, r->decline);
+        snprintf(r->tally.result.reason, sizeof r->tally.result.reason, "%s", text);
 }
 
 /* Records the coverage. Fails if a class never occurred, or two large sizes never occurred together. */
@@ -321,14 +326,15 @@ void suite_random(struct suite_run *run, enum posenc_kernel kernel)
                          cases[i].name))
             continue;
         r.set = problem_set_get(&key);
-        r.n_answered = r.n_declined = 0;
+        r.n_answered = r.n_not_offered = 0;
+        r.was_declined = false;
         r.guard =
             guard_create(); /* anew: protecting buffers that grew in another case is slow */
         if (!r.guard)
             tally_skip(&r.tally, "this system protects no memory");
         else if (require(&r.tally, r.set && r.set->n > 0, "no problem was accepted"))
             cases[i].check(&r);
-        report_declined(&r);
+        report_not_offered(&r);
         tally_end(&r.tally);
         guard_destroy(r.guard);
     }

@@ -147,9 +147,10 @@ enum trial_outcome {
     OUTCOME_WRITTEN_OUTSIDE,
     OUTCOME_CONTROL_LEFT,
     OUTCOME_CRASHED,
-    OUTCOME_FAILED,   /* the implementation reported an error */
-    OUTCOME_REJECTED, /* by the front-end */
-    OUTCOME_DECLINED
+    OUTCOME_FAILED,      /* the implementation reported an error */
+    OUTCOME_REJECTED,    /* by the front-end */
+    OUTCOME_NOT_OFFERED, /* by the hello */
+    OUTCOME_DECLINED     /* by the answer */
 };
 
 /* A problem that is run with its tensors at one end of their pages. */

@@ -21,8 +21,8 @@ static enum trial_outcome find_outcome(const struct guard_result *g)
         return OUTCOME_WRITTEN_OUTSIDE;
     if (g->control_left)
         return OUTCOME_CONTROL_LEFT;
-    if (g->declined)
-        return OUTCOME_DECLINED;
+    if (g->cause != GUARD_WRONG)
+        return g->cause == GUARD_DECLINED ? OUTCOME_DECLINED : OUTCOME_NOT_OFFERED;
     if (g->status == POSENC_OK)
         return OUTCOME_RIGHT;
     return g->reason[0] ? OUTCOME_FAILED : OUTCOME_REJECTED;
