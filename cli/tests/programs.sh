@@ -125,10 +125,19 @@ hello_crash 1 ^the program ended by signal 11 .*, at its hello
 hello_silent 1 ^the program did not answer within 5 s, at its hello
 END
 
+# NaNs equal one another, also where a property expects equal values.
+verify "$python '$here/program.py' nan:all" --suite properties
+same 'NaNs alone pass no property' "$(count pass)" 0
+
 # A program that declines: skipped, and a failure if it declines all of a kernel that its hello offers.
-verify "$python '$here/program.py' declines" --kernel alibi
+some() { grep -c "\"status\":\"$1\",\"reason\":\"[0-9]* of [0-9]* problems were not offered: $2\"" stdout; }
+verify "$python '$here/program.py' declines:5" --case alibi/f32/random/pairs
+same 'a program that declines one random problem' "$status $(count pass) $(some skipped xpos)" '77 0 1'
+verify "$python '$here/program.py' hello_near" --case sinusoidal/f32/random/pairs
+same 'one whose hello leaves some out' "$status $(some pass '.*')" '0 1'
+verify "$python '$here/program.py' declines:all" --kernel alibi
 ended 'a program that declines every prompt of a kernel' 1 '"status":"fail","reason":"no prompt was answered'
-verify "$python '$here/program.py' declines" --kernel alibi --suite vectors
+verify "$python '$here/program.py' declines:all" --kernel alibi --suite vectors
 same 'and nothing ran' "$status $(count pass) $(grep -c '"reason":"not offered: xpos"' stdout)" "77 0 $(count skipped)"
 rejects 'a command that the shell does not find' '--exec: no_such_program: the shell cannot run the command' verify --exec no_such_program
 rejects 'a socket that is none' '--exec: fd:0: expected fd:N with the number of an inherited socket' verify --exec fd:0
