@@ -238,7 +238,7 @@ void guard_set_other_threads(int threads)
 static _Thread_local struct {
     bool given;
     enum guard_reason cause;
-    char reason[200];
+    char reason[GUARD_REASON];
 } explanation;
 
 void guard_explain(enum guard_reason cause, const char *format, ...)

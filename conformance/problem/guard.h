@@ -29,6 +29,8 @@ struct tensor_allocator guard_memory(struct guard *guard, enum guard_mode mode);
 /* Causes of an error: the result is wrong; such calls were not offered; or the kernel declined this one. */
 enum guard_reason { GUARD_WRONG, GUARD_NOT_OFFERED, GUARD_DECLINED };
 
+enum { GUARD_REASON = 288 };
+
 /* Result of a guarded call. After `crashed`, the status is undefined. */
 struct guard_result {
     enum posenc_status status;
@@ -38,8 +40,8 @@ struct guard_result {
     bool control_left;       /* rounding mode, flush-to-zero or trap bits changed */
     enum guard_reason cause; /* of guard_explain() */
     const void *address;     /* of the fault */
-    char reason
-        [200]; /* for the first of these: signal, tensor, side and distance; or of the status */
+    /* For the first of these: signal, tensor, side and distance; or of the status. */
+    char reason[GUARD_REASON];
 };
 
 /* Runs a call and reports all of these. `guard` is the one that allocated the call's memory. NULL stands for other

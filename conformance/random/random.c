@@ -34,6 +34,16 @@ struct random_suite {
 
 /* ---- Problems ---- */
 
+/* Sets the reason and the problem of the case's failure. */
+static void fail_with(struct random_suite *r, const struct trial *trial,
+                      const struct problem *problem)
+{
+    r->tally.result.status = CONF_PASS; /* of the checks before this failure */
+    r->tally.problem = problem;
+    require(&r->tally, false, "%s", trial->result.reason);
+    r->tally.problem = NULL;
+}
+
 /* Runs a problem at the end or, for an odd `turn`, the start of its pages; in full runs at both. Shrinks a problem
  * that fails, reports it, and returns false. */
 static bool check_problem(struct random_suite *r, const struct problem *problem, uint64_t turn)
@@ -56,10 +66,10 @@ static bool check_problem(struct random_suite *r, const struct problem *problem,
         if (trial.outcome != OUTCOME_RIGHT) {
             const bool crashed = trial.outcome == OUTCOME_CRASHED;
             struct problem least = *problem;
+            fail_with(r, &trial, problem);
+            suite_announce(r->run, &r->tally.result);
             trial_shrink(&trial, &least);
-            r->tally.problem = &least;
-            require(&r->tally, false, "%s", trial.result.reason);
-            r->tally.problem = NULL;
+            fail_with(r, &trial, &least);
             r->tally.result.status = crashed ? CONF_CRASH : CONF_FAIL;
             return false;
         }
