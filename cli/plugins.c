@@ -85,7 +85,8 @@ static size_t send_facts(void *user, size_t first)
         const int lanes[2] = { found->lanes(), found->lanes() };
         worker_send(json_pack("{s:[i,i]}", "lanes", lanes[0], lanes[1]));
     }
-    worker_set_activity(false, "while it was unloaded");
+    worker_set_activity(false, plugin->kind == PLUGIN_LIBRARY ? "while it was unloaded"
+                                                              : "after its hello");
     plugins_unload();
     return first + 1;
 }
@@ -244,10 +245,13 @@ static struct plugin *find_by_file(const struct stat *file)
     return NULL;
 }
 
-/* Adds a plug-in to the list, or frees it and returns NULL with a reason. */
+/* Adds a plug-in to the list, or frees it and returns NULL with a reason. A program without a hello is rejected, as its
+ * kernels are unknown. */
 static struct plugin *register_plugin(struct plugin *plugin, char error[PLUGIN_ERROR])
 {
-    if (plugin->load_error[0] != '\0')
+    if (plugin->load_error[0] != '\0' && plugin->kind == PLUGIN_PROGRAM)
+        snprintf(plugin->error, PLUGIN_ERROR, "%s", plugin->load_error);
+    else if (plugin->load_error[0] != '\0')
         describe_unloadable(plugin);
     bool usable = plugin->facts && plugin->error[0] == '\0';
     if (usable) {
@@ -331,16 +335,28 @@ int plugins_lanes(const struct posenc_backend *backend)
 
 bool plugins_exist(void) { return n_plugins > 0; }
 
+/* Returns true if a program has the properties of its first start. */
+static bool has_facts_of(const struct plugin *plugin, const struct posenc_backend *found)
+{
+    json_t *facts = describe_backend(found);
+    const bool same = json_equal(facts, plugin->facts);
+    json_decref(facts);
+    return same;
+}
+
 void plugins_load(const struct posenc_backend *backend)
 {
     struct plugin *plugin = find_plugin(backend);
     char error[PLUGIN_ERROR];
     if (!plugin || plugin->is_loaded || plugin->load_error[0] != '\0')
         return;
-    worker_set_activity(plugin->kind == PLUGIN_LIBRARY, PLUGINS_LOADING);
+    if (plugin->kind == PLUGIN_LIBRARY)
+        worker_set_activity(true, PLUGINS_LOADING);
     const struct posenc_backend *found = open_plugin(plugin, error);
     if (!found && plugin->kind == PLUGIN_PROGRAM)
         worker_fail(error);
+    if (found && plugin->kind == PLUGIN_PROGRAM && !has_facts_of(plugin, found))
+        worker_fail("the program's hello is not that of its first start");
     if (!found || !plugin_check(found, error)) {
         text_print(stderr, "posenc: %s: %s\n", plugin->path, error);
         exit(EXIT_USAGE);

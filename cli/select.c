@@ -160,6 +160,12 @@ static int choose_candidates(const struct cli *cli, struct candidates *candidate
     for (size_t i = 0; i < candidates->n && cli->backend.n == 0; i++)
         candidates->chosen[i] =
             candidates->is_plugin[i] || !plugins_alone || !names_plugins(cli);
+    for (size_t i = 0; i < candidates->n; i++)
+        if (!candidates->chosen[i] && plugins_program_mode(candidates->backend[i]))
+            return cli_reject(cli, "--backend", cli->backend.item[0],
+                              "does not select the program %s: expected --backend %s besides, "
+                              "or no --backend",
+                              candidates->backend[i]->name, candidates->backend[i]->name);
     return EXIT_OK;
 }
 

@@ -21,6 +21,7 @@
 #include "data.h"
 #include "session.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -161,30 +162,29 @@ static bool write_prompt(const struct posenc_backend *writer, const struct probl
     return want || answer;
 }
 
-/* Writes the prompts of golden vectors and of calls of models. Returns their number; -1: out of memory. */
-static int write_prompts(struct session *session, const char *path)
+/* Writes the prompts of golden vectors and of calls of models. Returns false if out of memory. */
+static bool write_prompts(struct session *session, const char *path)
 {
     static struct guard_status status;
     const struct posenc_backend *writer = program_write_prompts(path);
     struct problem *problems = calloc(session_count_problems(session), sizeof *problems);
     const size_t n_problems =
         problems ? session_list_problems(session, session->cli->full, problems) : 0;
-    int n = 0;
     bool good = problems;
     guard_set_status(&status);
     for (size_t i = 0; good && i < session->vectors.n; i++) {
         const struct vector_case *c = &session->vectors.cases[i];
-        if (wants(session, c->problem.kernel, c->id) && ++n)
+        if (wants(session, c->problem.kernel, c->id))
             good = write_prompt(writer, &c->problem, c->id, c->want);
     }
     for (size_t i = 0; good && i < n_problems; i++) {
         char id[96];
         suite_model_id(&problems[i], i, id);
-        if (wants(session, problems[i].kernel, id) && ++n)
+        if (wants(session, problems[i].kernel, id))
             good = write_prompt(writer, &problems[i], id, NULL);
     }
     free(problems);
-    return good ? n : -1;
+    return good;
 }
 
 static int prompts_to(struct session *session, const char *path)
@@ -204,14 +204,13 @@ static int prompts_to(struct session *session, const char *path)
             return cli_reject(cli, "prompts", folder, "cannot be created: %s", strerror(errno));
     }
     session_select_model_kernels(session);
-    const int n = write_prompts(session, path);
-    if (n < 0)
+    if (!write_prompts(session, path))
         return cli_reject_memory(cli);
     if (program_files_error())
         return cli_reject(cli, "prompts", NULL, "%s", program_files_error());
     if (session_check_patterns(session) != EXIT_OK)
         return EXIT_USAGE;
-    printf("%d prompts: %s\n", n, path);
+    printf("%zu prompts: %s\n", program_files_count(), path);
     return EXIT_OK;
 }
 
@@ -223,6 +222,25 @@ static int command_prompts(struct cli *cli, const char *path)
     return status;
 }
 
+/* Rejects an answer that belongs to no prompt of the folder: its name is mistyped. Hidden files are no answers. */
+static int reject_surplus(const struct cli *cli, const char *folder, const char *path)
+{
+    struct dirent *entry;
+    struct stat status;
+    char prompt[PATH_BYTES];
+    DIR *answers = opendir(folder);
+    int result = EXIT_OK;
+    while (answers && result == EXIT_OK && (entry = readdir(answers))) {
+        snprintf(prompt, sizeof prompt, "%.3000s/prompts/%.256s", path, entry->d_name);
+        if (entry->d_name[0] != '.' && stat(prompt, &status) != 0)
+            result = cli_reject(cli, "answers", entry->d_name,
+                                "expected the name of a prompt: %s does not exist", prompt);
+    }
+    if (answers)
+        closedir(answers);
+    return result;
+}
+
 static int command_answers(struct cli *cli, const char *path)
 {
     struct stat status;
@@ -231,6 +249,8 @@ static int command_answers(struct cli *cli, const char *path)
     if (stat(folder, &status) != 0 || !S_ISDIR(status.st_mode))
         return cli_reject(cli, "answers", path,
                           "expected a folder of posenc vectors prompts, with answers in it");
+    if (reject_surplus(cli, folder, path) != EXIT_OK)
+        return EXIT_USAGE;
     cli->answers = path;
     cli->n_operands = 0;
     return command_verify(cli);

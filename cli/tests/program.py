@@ -275,9 +275,12 @@ def answer(metadata, tensors):
 HELLO = {'hello': '1', 'name': 'python', 'description': 'a test', 'kernels': ' '.join(KERNELS),
          'dtypes': 'f32 f16 bf16', 'numerics': 'exact hf_f32 torch_exp_f32'}
 HELLOS = {'hello_kernel': {'kernels': 'rope_third'}, 'hello_dtype': {'dtypes': 'f64'},
-          'hello_name': {'name': 'My Engine'}, 'hello_taken': {'name': 'scalar'},
+          'hello_numerics': {'numerics': 'given'}, 'hello_name': {'name': 'My Engine'},
+          'hello_long': {'name': 64 * 'a'}, 'hello_taken': {'name': 'scalar'}, 'hello_version': {'hello': '1.0'},
+          'hello_fused': {'fused': 'yes'}, 'hello_new_member': {'kernals': 'none', 'fused': '0'},
+          'hello_again': {'name': f'python{os.getpid()}'},
           'hello_escape': {'description': '\033[31mred'}, 'hello_number': {'max_position': '-1'},
-          'hello_nothing': {'kernels': ''}, 'hello_near': {'max_position': '100'}}
+          'hello_nothing': {'kernels': ''}, 'hello_near': {'max_position': '100'}, 'hello_tensor': {}}
 
 
 # ---- Mistakes ----
@@ -299,7 +302,7 @@ def renamed(header, data):
 def added_tensor(distance, extra):
     def change(header, data):
         at = len(data) + distance
-        header['second'] = {'dtype': 'U8', 'shape': [4], 'data_offsets': [at, at + 4]}
+        header['second'] = {'dtype': 'I32', 'shape': [1], 'data_offsets': [at, at + 4]}
         return header, data + extra
     return change
 
@@ -331,6 +334,18 @@ def ended(how):
     return change
 
 
+def shifted(header, data):
+    sys.stdout.buffer.write(b'\n')
+    return header, data
+
+
+def hold_output():
+    """Ends this process; another one keeps its output open."""
+    if os.fork():
+        os._exit(4)
+    time.sleep(1e6)
+
+
 def cut_short(header, data):
     text = json.dumps(header).encode()
     sys.stdout.buffer.write(struct.pack('<Q', len(text)) + text + data[:len(data) // 2])
@@ -348,10 +363,14 @@ MISTAKES = {
     'gap': added_tensor(4, bytes(8)), 'extra': added_tensor(0, bytes(4)),
     'beyond': added_tensor(4, b''),
     'number': with_metadata(prompt='2'), 'no_number': alone(prompt=''), 'no_text': with_metadata(a=1),
-    'error': alone(error='no GPU \033[31m here'), 'nothing': alone(),
+    'error': alone(error='no GPU \033[31m here'), 'nothing': alone(), 'error_end': alone(error='no GPU'),
+    'error_declined': alone(error='no GPU', declined='no GPU'), 'no_error': alone(error=''),
+    'nan_end': to_nan, 'declined_too': with_metadata(declined='xpos'),
+    'no_metadata': lambda header, data: ({'out': header['out']}, data), 'entry': lambda header, data: ({'out': 1}, b''),
     'json': lambda header, data: (b'{"out": ', b''), 'list': lambda header, data: (b'[1, 2]', b''),
     'utf8': lambda header, data: (b'{"\xff": 1}', b''), 'deep': lambda header, data: (b'[' * 9999, b''),
     'twice_member': lambda header, data: (b'{"out": 1, "out": 2}', b''),
+    'newline': shifted, 'orphan': ended(hold_output),
     'exit': ended(lambda: sys.exit(3)), 'crash': ended(lambda: os.kill(os.getpid(), 11)),
     'silent': ended(lambda: time.sleep(1e6)), 'close': ended(lambda: (os.close(1), time.sleep(1e6))),
 }
@@ -371,7 +390,8 @@ def main():
         if 'hello' in metadata:
             if name.startswith('hello_') and name not in HELLOS:
                 MISTAKES[name[6:]]({}, b'')
-            write({'__metadata__': {**HELLO, **HELLOS.get(name, {})}}, b'')
+            tensor = {'x': {'dtype': 'F32', 'shape': [0], 'data_offsets': [0, 0]}} if name == 'hello_tensor' else {}
+            write({**tensor, '__metadata__': {**HELLO, **HELLOS.get(name, {})}}, b'')
             continue
         outputs = answer(metadata, tensors)
         reply = {'prompt': metadata['prompt']}
@@ -386,6 +406,9 @@ def main():
         elif is_wrong and name == 'twice':
             write(header, data)
         write(header, data)
+        if is_wrong and name.endswith('_end'):
+            read_message()
+            sys.exit(6)
 
 
 main()

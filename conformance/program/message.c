@@ -41,8 +41,7 @@ void message_describe(const struct message_tensor *tensor, char text[MESSAGE_TEX
 /* Returns the bytes of an element: the digits in the name of a type are its bits. 0: unknown. */
 static size_t item_bytes(const char *dtype)
 {
-    static const char *const known[] = { "F64", "F32", "F16", "BF16", "I64", "I32",
-                                         "I16", "I8",  "U64", "U32",  "U16", "U8" };
+    static const char *const known[] = { "F64", "F32", "F16", "BF16", "I64", "I32" };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(dtype, known[i]) == 0)
             return strtoul(dtype + strcspn(dtype, "123456789"), NULL, 10) / 8;
@@ -125,6 +124,20 @@ give_reason(char reason[MESSAGE_TEXT], enum message_status status, const char *f
     return status;
 }
 
+/* Writes that a member of a tensor's entry, or the entry itself if that is NULL, has a wrong value. */
+static enum message_status reject_member(char reason[MESSAGE_TEXT], enum message_status status,
+                                         const char *tensor, const char *member,
+                                         const json_t *entry, const char *expected)
+{
+    const json_t *value = member ? json_object_get(entry, member) : entry;
+    char *text = value ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+    give_reason(reason, status, "%s%sits tensor '%.40s' is %.60s: expected %s",
+                member ? member : "", member ? " of " : "", tensor, text ? text : "missing",
+                expected);
+    free(text);
+    return status;
+}
+
 /* A tensor's place in the data. */
 struct place {
     uint64_t from, to;
@@ -141,17 +154,13 @@ static bool read_place(const json_t *entry, struct place *place)
            json_is_integer(json_array_get(offsets, 1)) && from >= 0 && to >= from;
 }
 
-/* Reads dtype and shape; the bytes become those of the place. */
-static bool read_tensor(const char *name, const json_t *entry, const struct place *place,
-                        struct message_tensor *tensor)
+/* Reads a shape. Returns false if it is none, or has too many elements. */
+static bool read_shape(const json_t *shape, int64_t sizes[MESSAGE_DIMS])
 {
-    const char *dtype = json_string_value(json_object_get(entry, "dtype"));
-    const json_t *shape = json_object_get(entry, "shape"), *size;
-    int64_t sizes[MESSAGE_DIMS];
+    const json_t *size;
     uint64_t elements = 1;
     size_t i;
-    if (!dtype || item_bytes(dtype) == 0 || !json_is_array(shape) ||
-        json_array_size(shape) > MESSAGE_DIMS)
+    if (!json_is_array(shape) || json_array_size(shape) > MESSAGE_DIMS)
         return false;
     json_array_foreach(shape, i, size)
     {
@@ -161,8 +170,34 @@ static bool read_tensor(const char *name, const json_t *entry, const struct plac
             elements > SIZE_MAX / 16)
             return false;
     }
+    return true;
+}
+
+/* Reads dtype and shape. The place must have their number of bytes. */
+static enum message_status read_tensor(const char *name, const json_t *entry,
+                                       const struct place *place, struct message_tensor *tensor,
+                                       char reason[MESSAGE_TEXT])
+{
+    const char *dtype = json_string_value(json_object_get(entry, "dtype"));
+    const json_t *shape = json_object_get(entry, "shape");
+    char text[MESSAGE_TEXT];
+    int64_t sizes[MESSAGE_DIMS];
+    if (!dtype || item_bytes(dtype) == 0)
+        return reject_member(reason, MESSAGE_WRONG, name, "dtype", entry,
+                             "one of F64, F32, F16, BF16, I64, I32");
+    if (!read_shape(shape, sizes))
+        return reject_member(reason, MESSAGE_WRONG, name, "shape", entry,
+                             "at most 4 integers from 0 to 4294967295");
     *tensor = message_tensor(name, dtype, (int)json_array_size(shape), sizes);
-    return tensor->bytes == place->to - place->from;
+    if (tensor->bytes == place->to - place->from)
+        return MESSAGE_WHOLE;
+    message_describe(tensor, text);
+    return give_reason(
+        reason, MESSAGE_WRONG,
+        "data_offsets of its tensor '%.40s' are [%llu, %llu]: expected %zu bytes "
+        "between them for %.60s",
+        name, (unsigned long long)place->from, (unsigned long long)place->to, tensor->bytes,
+        text);
 }
 
 /* Reads the tensors of a header. They must follow one another without a gap or an overlap, in any order. */
@@ -184,11 +219,8 @@ static enum message_status read_tensors(struct message *message, json_t *header,
         struct message_tensor *tensor = &message->tensors[message->n];
         struct place *place = &places[message->n];
         (void)read_place(entry, place); /* is one: see count_data() */
-        if (!read_tensor(name, entry, place, tensor))
-            return give_reason(reason, MESSAGE_WRONG,
-                               "dtype, shape and data_offsets of its tensor '%.40s' do not "
-                               "agree",
-                               name);
+        if (read_tensor(name, entry, place, tensor, reason) != MESSAGE_WHOLE)
+            return MESSAGE_WRONG;
         tensor->data = data + place->from;
         for (size_t i = 0; i < message->n; i++)
             if (place->from < places[i].to && places[i].from < place->to)
@@ -197,24 +229,39 @@ static enum message_status read_tensors(struct message *message, json_t *header,
         covered += tensor->bytes;
         message->n++;
     }
-    return covered == total ? MESSAGE_WHOLE
-                            : give_reason(reason, MESSAGE_WRONG,
-                                          "its tensors leave gaps between their data");
+    return covered == total
+               ? MESSAGE_WHOLE
+               : give_reason(reason, MESSAGE_WRONG,
+                             "its tensors leave %llu of %llu bytes uncovered",
+                             (unsigned long long)(total - covered), (unsigned long long)total);
 }
 
-/* Returns the metadata if it is an object of texts, or NULL. */
-static json_t *read_metadata(json_t *header)
+/* Sets the metadata if they are an object of texts. */
+static enum message_status read_metadata(struct message *message, json_t *header,
+                                         char reason[MESSAGE_TEXT])
 {
     json_t *metadata = json_object_get(header, "__metadata__"), *value;
     const char *name;
     if (!json_is_object(metadata))
-        return NULL;
-    json_object_foreach(metadata, name, value) if (!json_is_string(value)) return NULL;
-    return json_incref(metadata);
+        return give_reason(reason, MESSAGE_WRONG,
+                           "its __metadata__ %s: expected an object whose values are strings",
+                           metadata ? "is no object" : "is missing");
+    json_object_foreach(metadata, name, value) if (!json_is_string(value))
+    {
+        char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+        give_reason(reason, MESSAGE_WRONG,
+                    "%.40s in its __metadata__ is %.40s: expected a string", name,
+                    text ? text : "");
+        free(text);
+        return MESSAGE_WRONG;
+    }
+    message->metadata = json_incref(metadata);
+    return MESSAGE_WHOLE;
 }
 
-/* Sets *total to the number of bytes after the header. Returns false if the offsets of a tensor do not tell. */
-static bool count_data(json_t *header, uint64_t *total)
+/* Sets *total to the number of bytes after the header. Returns MESSAGE_LOST if the offsets of a tensor do not tell. */
+static enum message_status count_data(json_t *header, uint64_t *total,
+                                      char reason[MESSAGE_TEXT])
 {
     const char *name;
     json_t *entry;
@@ -222,11 +269,28 @@ static bool count_data(json_t *header, uint64_t *total)
     json_object_foreach(header, name, entry)
     {
         struct place place = { 0, 0 };
-        if (strcmp(name, "__metadata__") != 0 && !read_place(entry, &place))
-            return false;
+        const bool is_tensor = strcmp(name, "__metadata__") != 0;
+        if (is_tensor && !json_is_object(entry))
+            return reject_member(reason, MESSAGE_LOST, name, NULL, entry,
+                                 "an object with dtype, shape and data_offsets");
+        if (is_tensor && !read_place(entry, &place))
+            return reject_member(reason, MESSAGE_LOST, name, "data_offsets", entry,
+                                 "two integers of at least 0 in order");
         *total = place.to > *total ? place.to : *total;
     }
-    return true;
+    return MESSAGE_WHOLE;
+}
+
+/* Reads n bytes from the source. Otherwise writes how many of them came, unless none of the message did. Its length is
+ * no `part`. */
+static bool take(message_source *source, void *user, void *to, size_t n, const char *part,
+                 char reason[MESSAGE_TEXT])
+{
+    const size_t got = source(user, to, n);
+    if (got < n && (got > 0 || part))
+        give_reason(reason, MESSAGE_CUT, "after %zu of %zu bytes of its %s", got, n,
+                    part ? part : "length");
+    return got == n;
 }
 
 static enum message_status read_data(struct message *message, json_t *header,
@@ -234,9 +298,8 @@ static enum message_status read_data(struct message *message, json_t *header,
                                      char reason[MESSAGE_TEXT])
 {
     uint64_t total;
-    if (!count_data(header, &total))
-        return give_reason(reason, MESSAGE_LOST,
-                           "data_offsets of a tensor are no two offsets in order");
+    if (count_data(header, &total, reason) != MESSAGE_WHOLE)
+        return MESSAGE_LOST;
     if (total > most_bytes)
         return give_reason(reason, MESSAGE_LOST,
                            "its header announces %llu bytes of tensors, expected at most %zu",
@@ -244,12 +307,10 @@ static enum message_status read_data(struct message *message, json_t *header,
     message->buffer = malloc(total + 1);
     if (!message->buffer)
         return give_reason(reason, MESSAGE_LOST, "out of memory");
-    if (!source(user, message->buffer, total))
+    if (!take(source, user, message->buffer, total, "data", reason))
         return MESSAGE_CUT;
-    message->metadata = read_metadata(header);
-    if (!message->metadata)
-        return give_reason(reason, MESSAGE_WRONG,
-                           "its __metadata__ is no object whose values are strings");
+    if (read_metadata(message, header, reason) != MESSAGE_WHOLE)
+        return MESSAGE_WRONG;
     return read_tensors(message, header, message->buffer, total, reason);
 }
 
@@ -259,7 +320,8 @@ enum message_status message_read(struct message *message, message_source *source
     unsigned char bytes[LENGTH_BYTES];
     uint64_t length = 0;
     *message = (struct message){ .n = 0 };
-    if (!source(user, bytes, sizeof bytes))
+    reason[0] = '\0';
+    if (!take(source, user, bytes, sizeof bytes, NULL, reason))
         return MESSAGE_CUT;
     for (int i = LENGTH_BYTES; i-- > 0;)
         length = length << 8 | bytes[i];
@@ -268,19 +330,22 @@ enum message_status message_read(struct message *message, message_source *source
                            "its first 8 bytes announce a header of %llu bytes, expected at "
                            "most %d",
                            (unsigned long long)length, MOST_HEADER);
-    char *text = malloc(length + 1);
+    char *text = calloc(length + 1, 1);
     if (!text)
         return give_reason(reason, MESSAGE_LOST, "out of memory");
     enum message_status status = MESSAGE_CUT;
-    if (source(user, text, length)) {
+    if (take(source, user, text, length, "header", reason)) {
         json_error_t error;
         json_t *header = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
-        status = json_is_object(header)
-                     ? read_data(message, header, source, user, most_bytes, reason)
-                     : give_reason(reason, MESSAGE_LOST,
-                                   "its header is no JSON object: %.60s at byte %d",
-                                   header ? "another value" : error.text,
-                                   header ? 0 : error.position);
+        if (json_is_object(header))
+            status = read_data(message, header, source, user, most_bytes, reason);
+        else if (text[strspn(text, " \t\r\n")] != '{')
+            status = give_reason(reason, MESSAGE_LOST,
+                                 "its header is no JSON object: expected '{' at its start");
+        else
+            status = give_reason(reason, MESSAGE_LOST,
+                                 "its header is no JSON object: %.60s at byte %d", error.text,
+                                 error.position);
         json_decref(header);
     }
     free(text);
