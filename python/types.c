@@ -43,9 +43,9 @@ struct spec {
     int n_lists;
 };
 
-/* Reads a sequence of at most `most` numbers. Returns their number, or -1. */
-static Py_ssize_t read_numbers(PyObject *object, const char *name, double *numbers,
-                               Py_ssize_t most)
+/* Reads a sequence of at most `most` integers or numbers. Returns their number, or -1. */
+static Py_ssize_t read_items(PyObject *object, const char *name, enum field_kind kind,
+                             void *items, Py_ssize_t most)
 {
     const Py_ssize_t n = PySequence_Size(object);
     if (n > most)
@@ -53,7 +53,8 @@ static Py_ssize_t read_numbers(PyObject *object, const char *name, double *numbe
                    most);
     for (Py_ssize_t i = 0; i < n && n <= most; i++) {
         PyObject *item = PySequence_GetItem(object, i);
-        const bool read = item && number_of(item, &numbers[i]);
+        const bool read = item && (kind == INTEGER ? integer_of(item, (int64_t *)items + i)
+                                                   : number_of(item, (double *)items + i));
         Py_XDECREF(item);
         if (!read)
             return -1;
@@ -70,25 +71,9 @@ static bool read_list(struct spec *spec, const struct field *field, PyObject *va
     const int at = spec->n_lists++;
     spec->lists[at] = numbers;
     spec->list_names[at] = field->name;
-    spec->lengths[at] = read_numbers(value, field->name, numbers, MOST);
+    spec->lengths[at] = read_items(value, field->name, NUMBER, numbers, MOST);
     *(const double **)(void *)((char *)&spec->spec + field->offset) = numbers;
     return spec->lengths[at] >= 0;
-}
-
-static bool read_section(struct spec *spec, PyObject *value)
-{
-    const Py_ssize_t n = PySequence_Size(value);
-    if (n > 4)
-        return raise_text(POSENC_ERR_SHAPE, "mrope_section",
-                          "mrope_section has %zd numbers, expected at most 4", n);
-    for (Py_ssize_t i = 0; i < n; i++) {
-        PyObject *item = PySequence_GetItem(value, i);
-        const bool read = item && integer_of(item, &spec->spec.mrope_section[i]);
-        Py_XDECREF(item);
-        if (!read)
-            return false;
-    }
-    return n >= 0;
 }
 
 static bool read_field(struct spec *spec, const struct field *field, PyObject *value)
@@ -102,7 +87,7 @@ static bool read_field(struct spec *spec, const struct field *field, PyObject *v
     case NUMBER:
         return number_of(value, member);
     case SECTION:
-        return read_section(spec, value);
+        return read_items(value, field->name, INTEGER, member, 4) >= 0;
     case VALUES:
         return read_list(spec, field, value);
     default: {
@@ -157,20 +142,22 @@ static void free_lists(struct spec *spec)
         PyMem_Free(spec->lists[i]);
 }
 
-/* ---- Frequencies ---- */
+/* ---- Objects ---- */
 
-struct frequencies {
-    PyObject_HEAD struct posenc_freqs *freqs;
-    PyObject *owner; /* the rotation that has them; NULL: this object */
+/* An object of either type. A rotation has the frequencies of its rope. */
+struct object {
+    PyObject_HEAD struct posenc_rope *rope; /* NULL: Frequencies */
+    const struct posenc_freqs *freqs;
+    PyObject *owner; /* the rotation that has the frequencies; NULL: this object */
     Py_ssize_t n_pairs, item;
 };
 
-static PyTypeObject *frequencies_type;
+static PyTypeObject *frequencies_type, *rotation_type;
 
 const struct posenc_freqs *freqs_of(PyObject *object)
 {
     if (PyObject_TypeCheck(object, frequencies_type))
-        return ((struct frequencies *)object)->freqs;
+        return ((struct object *)object)->freqs;
     PyErr_Format(PyExc_TypeError, "freqs: expected posenc.Frequencies, got %R",
                  Py_TYPE(object));
     return NULL;
@@ -187,14 +174,33 @@ static PyObject *new_object(PyTypeObject *type)
     return allocate(type, 0);
 }
 
-static PyObject *frequencies_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+/* Makes what the library calls a rope or frequencies. */
+static enum posenc_status create(struct object *self, const struct spec *spec, int pairing,
+                                 bool is_rotation, struct posenc_error *error)
 {
+    enum posenc_status status;
+    if (is_rotation) {
+        status =
+            posenc_rope_create(&spec->spec, (enum posenc_pairing)pairing, &self->rope, error);
+        self->freqs = status ? NULL : posenc_rope_freqs(self->rope);
+    } else {
+        struct posenc_freqs *freqs = NULL;
+        status = posenc_freqs_create(&spec->spec, &freqs, error);
+        self->freqs = freqs;
+    }
+    return status;
+}
+
+static PyObject *object_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    const bool is_rotation = type == rotation_type;
     struct spec spec;
     struct posenc_error error;
-    struct frequencies *self = NULL;
-    if (read_spec(args, keywords, &spec, NULL) &&
-        (self = (struct frequencies *)new_object(type))) {
-        const enum posenc_status status = posenc_freqs_create(&spec.spec, &self->freqs, &error);
+    struct object *self = NULL;
+    int pairing = POSENC_PAIRING_HALF;
+    if (read_spec(args, keywords, &spec, is_rotation ? &pairing : NULL) &&
+        (self = (struct object *)new_object(type))) {
+        const enum posenc_status status = create(self, &spec, pairing, is_rotation, &error);
         if (status) {
             raise_error(status, &error);
             Py_CLEAR(self);
@@ -204,32 +210,30 @@ static PyObject *frequencies_new(PyTypeObject *type, PyObject *args, PyObject *k
     return (PyObject *)self;
 }
 
-static void free_object(PyObject *self)
+static void object_dealloc(PyObject *object)
 {
-    PyTypeObject *type = Py_TYPE(self);
+    struct object *self = (struct object *)object;
+    PyTypeObject *type = Py_TYPE(object);
     const freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
-    release(self);
+    if (!self->rope && !self->owner)
+        posenc_freqs_destroy((struct posenc_freqs *)(uintptr_t)self->freqs);
+    posenc_rope_destroy(self->rope);
+    Py_XDECREF(self->owner);
+    release(object);
     Py_DECREF(type);
 }
 
-static void frequencies_dealloc(PyObject *object)
-{
-    struct frequencies *self = (struct frequencies *)object;
-    if (!self->owner)
-        posenc_freqs_destroy(self->freqs);
-    Py_XDECREF(self->owner);
-    free_object(object);
-}
+/* ---- Frequencies ---- */
 
 static struct posenc_freqs_view view_of(PyObject *object)
 {
-    return posenc_freqs_view_of(((struct frequencies *)object)->freqs);
+    return posenc_freqs_view_of(((struct object *)object)->freqs);
 }
 
 /* Exports the frequencies as a buffer: f64 in mode exact, else f32. */
 static int frequencies_buffer(PyObject *object, Py_buffer *buffer, int flags)
 {
-    struct frequencies *self = (struct frequencies *)object;
+    struct object *self = (struct object *)object;
     const struct posenc_freqs_view view = view_of(object);
     const bool exact = view.numerics == POSENC_NUMERICS_EXACT;
     const void *values = exact ? (const void *)view.omega : view.omega_f32;
@@ -319,56 +323,25 @@ PyDoc_STRVAR(frequencies_doc,
              "Raises posenc.Error: status argument, shape, theta, parameter.");
 
 static PyType_Slot frequencies_slots[] = { { Py_tp_doc, (void *)(uintptr_t)frequencies_doc },
-                                           { Py_tp_new, frequencies_new },
-                                           { Py_tp_dealloc, frequencies_dealloc },
+                                           { Py_tp_new, object_new },
+                                           { Py_tp_dealloc, object_dealloc },
                                            { Py_tp_getset, frequencies_members },
                                            { Py_bf_getbuffer, frequencies_buffer },
                                            { 0, NULL } };
 static PyType_Spec frequencies_spec = { .name = "posenc.Frequencies",
-                                        .basicsize = sizeof(struct frequencies),
+                                        .basicsize = sizeof(struct object),
                                         .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
                                         .slots = frequencies_slots };
 
 /* ---- Rotations ---- */
 
-struct rotation {
-    PyObject_HEAD struct posenc_rope *rope;
-};
-
-static PyObject *rotation_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
-{
-    struct spec spec;
-    struct posenc_error error;
-    struct rotation *self = NULL;
-    int pairing = POSENC_PAIRING_HALF;
-    if (read_spec(args, keywords, &spec, &pairing) &&
-        (self = (struct rotation *)new_object(type))) {
-        const enum posenc_status status =
-            posenc_rope_create(&spec.spec, (enum posenc_pairing)pairing, &self->rope, &error);
-        if (status) {
-            raise_error(status, &error);
-            Py_CLEAR(self);
-        }
-    }
-    free_lists(&spec);
-    return (PyObject *)self;
-}
-
-static void rotation_dealloc(PyObject *object)
-{
-    posenc_rope_destroy(((struct rotation *)object)->rope);
-    free_object(object);
-}
-
 static PyObject *get_freqs(PyObject *object, void *unused)
 {
     (void)unused;
-    struct frequencies *freqs = (struct frequencies *)new_object(frequencies_type);
+    struct object *freqs = (struct object *)new_object(frequencies_type);
     if (freqs) {
         freqs->owner = Py_NewRef(object);
-        /* only read, and never freed, as it has an owner */
-        freqs->freqs = (struct posenc_freqs *)(uintptr_t)posenc_rope_freqs(
-            ((struct rotation *)object)->rope);
+        freqs->freqs = ((struct object *)object)->freqs;
     }
     return (PyObject *)freqs;
 }
@@ -382,7 +355,7 @@ static bool open_heads(PyObject *object, const char *name, struct array *array,
            (array_open(object, name, true, array) && array_tensor(array, name, tensor));
 }
 
-static bool apply(struct rotation *self, PyObject *const objects[3], struct array arrays[3])
+static bool apply(struct object *self, PyObject *const objects[3], struct array arrays[3])
 {
     struct posenc_tensor q = { 0 }, k = { 0 };
     struct posenc_positions positions = posenc_positions_from(0);
@@ -394,9 +367,8 @@ static bool apply(struct rotation *self, PyObject *const objects[3], struct arra
     const struct posenc_tensor *tensor = has_q ? &q : &k;
     const int token = tensor->rank - 3;
     if ((has_q || has_k) && (token == 0 || token == 1) &&
-        !positions_open(objects[2], freqs_axes(posenc_rope_freqs(self->rope)),
-                        token == 1 ? tensor->shape[0] : 1, tensor->shape[token], &positions,
-                        &arrays[2]))
+        !positions_open(objects[2], freqs_axes(self->freqs), token == 1 ? tensor->shape[0] : 1,
+                        tensor->shape[token], &positions, &arrays[2]))
         return false;
     enum posenc_status status;
     Py_BEGIN_ALLOW_THREADS status =
@@ -412,7 +384,7 @@ static PyObject *rotation_apply(PyObject *self, PyObject *args)
     struct array arrays[3] = { 0 };
     if (!PyArg_ParseTuple(args, "OO|O", &objects[0], &objects[1], &objects[2]))
         return NULL;
-    const bool applied = apply((struct rotation *)self, objects, arrays);
+    const bool applied = apply((struct object *)self, objects, arrays);
     for (int i = 0; i < 3; i++)
         array_close(&arrays[i]);
     if (!applied)
@@ -430,7 +402,7 @@ static PyObject *rotation_reserve(PyObject *self, PyObject *n)
     if (!integer_of(n, &rows))
         return NULL;
     const enum posenc_status status =
-        posenc_rope_reserve(((struct rotation *)self)->rope, rows, &error);
+        posenc_rope_reserve(((struct object *)self)->rope, rows, &error);
     if (status)
         return raise_error(status, &error);
     Py_RETURN_NONE;
@@ -442,23 +414,21 @@ static PyMethodDef rotation_methods[] = { { "apply", rotation_apply, METH_VARARG
 static PyGetSetDef rotation_members[] = { { "freqs", get_freqs, NULL,
                                             "Frequencies of the rotation.", NULL },
                                           { NULL, NULL, NULL, NULL, NULL } };
-static PyType_Slot rotation_slots[] = { { Py_tp_new, rotation_new },
-                                        { Py_tp_dealloc, rotation_dealloc },
+static PyType_Slot rotation_slots[] = { { Py_tp_new, object_new },
+                                        { Py_tp_dealloc, object_dealloc },
                                         { Py_tp_methods, rotation_methods },
                                         { Py_tp_getset, rotation_members },
                                         { 0, NULL } };
 static PyType_Spec rotation_spec = { .name = "posenc._core.Rotation",
-                                     .basicsize = sizeof(struct rotation),
+                                     .basicsize = sizeof(struct object),
                                      .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
                                      .slots = rotation_slots };
 
 bool add_types(PyObject *module)
 {
     frequencies_type = (PyTypeObject *)PyType_FromSpec(&frequencies_spec);
-    PyTypeObject *rotation_type = (PyTypeObject *)PyType_FromSpec(&rotation_spec);
-    const bool added = frequencies_type && rotation_type &&
-                       PyModule_AddType(module, frequencies_type) == 0 &&
-                       PyModule_AddType(module, rotation_type) == 0;
-    Py_XDECREF((PyObject *)rotation_type);
-    return added;
+    rotation_type = (PyTypeObject *)PyType_FromSpec(&rotation_spec);
+    return frequencies_type && rotation_type &&
+           PyModule_AddType(module, frequencies_type) == 0 &&
+           PyModule_AddType(module, rotation_type) == 0;
 }

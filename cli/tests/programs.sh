@@ -97,7 +97,7 @@ error_declined 1 ^the program reports an error: no GPU
 no_error 1 ^the program reports an error: .an empty text.
 error_end 2 ^the program reports an error: no GPU
 nan_end 2 got nan want .* at batch 0
-no_text 1 a in its __metadata__ is 1: expected a string
+no_text 1 the member of __metadata__ .a. is 1: expected a string
 no_metadata 1 its __metadata__ is missing: expected an object
 gap 1 its tensors leave 4 of [0-9]+ bytes uncovered
 beyond 1 ^the program did not answer within 10 s after [0-9]+ of [0-9]+ bytes of its data, at prompt 3

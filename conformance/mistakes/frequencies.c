@@ -105,7 +105,7 @@ static bool edit_exchanged_factors(struct hypothesis *h)
 }
 
 /* Divides the sines by the attention factor that the oracle has multiplied them with. */
-static void row_factor_on_cosines(struct hypothesis *h)
+static void change_factor_on_cosines(struct hypothesis *h)
 {
     const double factor = attention_factor(h);
     for (int64_t k = 0; h->o == 1 && k < h->width; k++)
@@ -167,7 +167,7 @@ static bool edit_exchanged(struct hypothesis *h)
 }
 
 /* Returns the sines for the cosines, and the reverse, where edit_layout() does not. */
-static void row_exchanged(struct hypothesis *h)
+static void change_exchanged(struct hypothesis *h)
 {
     const bool is_table = h->call->n_outputs == 2,
                adjacent = h->call->problem.layout == POSENC_LAYOUT_INTERLEAVED;
@@ -206,7 +206,7 @@ static bool edit_rough_angles(struct hypothesis *h)
 }
 
 /* Sets magnitudes to the angles, whose errors in f32 are those of the values. */
-static void row_rough_angles(struct hypothesis *h)
+static void change_rough_angles(struct hypothesis *h)
 {
     const struct problem *p = &h->call->problem;
     const double amplitude = h->call->n_outputs == 2 ? attention_factor(h) : fabs(p->scale);
@@ -228,13 +228,14 @@ static void row_rough_angles(struct hypothesis *h)
 #define SINUSOIDAL     "sinusoidal"
 #define FREQS(kind)    ANGLES, .edit = edit_freqs, .value = (kind)
 #define FACTOR(power)  TABLE, .edit = edit_attention_power, .value = (power)
-#define ROUGH          .edit = edit_rough_angles, .row = row_rough_angles, .is_vague = true
+#define ROUGH          .edit = edit_rough_angles, .change = change_rough_angles, .is_vague = true
 #define SECTIONS(axis) ANGLES, .edit = edit_exchanged_sections, .value = (axis)
 const struct mistake mistakes_of_frequencies[] = {
     { "cosines and sines are interleaved", ANGLES, SET("layout", POSENC_LAYOUT_INTERLEAVED) },
     { "all sines come before all cosines", ANGLES, SET("layout", POSENC_LAYOUT_SIN_COS) },
     { "all cosines come before all sines", ANGLES, SET("layout", POSENC_LAYOUT_COS_SIN) },
-    { "cosine and sine are exchanged", ANGLES, .edit = edit_exchanged, .row = row_exchanged },
+    { "cosine and sine are exchanged", ANGLES, .edit = edit_exchanged,
+      .change = change_exchanged },
     { "the layouts sin_cos and cos_sin are exchanged", SINUSOIDAL, .edit = edit_layout },
     { "scale is ignored", ANGLES, SET("scale", 1.0) },
     { "scale is applied twice", ANGLES, POWER("scale", 2.0) },
@@ -253,7 +254,7 @@ const struct mistake mistakes_of_frequencies[] = {
     { "the attention factor is applied twice", FACTOR(2.0) },
     { "the attention factor is inverted", FACTOR(-1.0) },
     { "the attention factor is applied to the cosines alone", TABLE,
-      .row = row_factor_on_cosines },
+      .change = change_factor_on_cosines },
     { "truncate is ignored: the range of yarn ends at whole pairs", TABLE,
       SET("truncate", 1.0) },
     { "the range of yarn is not rounded to whole pairs", TABLE, SET("truncate", 0.0) },

@@ -162,14 +162,16 @@ bool hypothesis_row(struct hypothesis *h, int o, int64_t r, double *want, double
     }
     if (mistake->position && rows_have_tokens(h->call) && !hypothesis_place_row(h))
         return false;
-    if (!mistake->score)
+    if (mistake->row)
+        mistake->row(h);
+    else if (!mistake->score)
         oracle_compute_row(h->oracle, o, r, want, magnitudes);
     for (int64_t j = 0; mistake->score && j < h->width; j++) {
         want[j] = mistake->score(h, j);
         magnitudes[j] = isfinite(want[j]) ? fabs(want[j]) : 0.0;
     }
-    if (mistake->row)
-        mistake->row(h);
+    if (mistake->change)
+        mistake->change(h);
     if (h->is_term)
         add_x(h);
     return true;

@@ -62,11 +62,12 @@ struct mistake {
     bool (*edit)(struct hypothesis *h);
     double (*position)(const struct hypothesis *h);     /* returns the position that is used */
     double (*score)(struct hypothesis *h, int64_t key); /* returns a bias */
-    void (*row)(struct hypothesis *h);                  /* edits the row of the oracle */
-    double value;                                       /* parameter of these functions */
-    int type;                  /* the same: an enum posenc_dtype, or TYPE_OF_X */
-    enum posenc_dtype rounded; /* the outputs are rounded to this type */
-    bool is_vague;             /* named only if no other mistake matches */
+    void (*row)(struct hypothesis *h);    /* computes the row, in place of the oracle */
+    void (*change)(struct hypothesis *h); /* changes the row of the oracle */
+    double value;                         /* parameter of these functions */
+    int type;                             /* the same: an enum posenc_dtype, or TYPE_OF_X */
+    enum posenc_dtype rounded;            /* the outputs are rounded to this type */
+    bool is_vague;                        /* named only if no other mistake matches */
 };
 
 /* Edits of one field. */
@@ -87,7 +88,7 @@ bool mistake_concerns(const struct mistake *mistake, enum posenc_kernel kernel);
 bool hypothesis_begin(struct hypothesis *h, const struct mistake *mistake,
                       const struct call *call);
 void hypothesis_end(struct hypothesis *h);
-/* Computes row r of output o. Returns false if nothing is known about it. */
+/* Computes row r of output o. Returns false if nothing is known about it. `want` has room for three rows. */
 bool hypothesis_row(struct hypothesis *h, int o, int64_t r, double *want, double *magnitudes);
 /* Returns true if a value of row r and column k is the predicted one: within a few ulp of the magnitude. */
 bool hypothesis_predicts(const struct hypothesis *h, int64_t r, int64_t k, float got,

@@ -317,13 +317,17 @@ static void remove_weak_candidates(struct search *search)
     search->n_candidates = kept;
 }
 
-/* Names the first two candidates. */
+/* Names the first two candidates with different sentences. */
 static void name_candidates(const struct search *search, char text[MISTAKE_TEXT])
 {
-    size_t used = 0;
-    for (size_t i = 0; i < search->n_candidates && i < 2; i++)
-        used = text_append(text, MISTAKE_TEXT, used, "%s%s", i > 0 ? "; or " : "",
-                           search->candidates[i].mistake->sentence);
+    const char *first = search->n_candidates > 0 ? search->candidates[0].mistake->sentence : "";
+    size_t used = text_append(text, MISTAKE_TEXT, 0, "%s", first), i = 0;
+    while (i < search->n_candidates &&
+           strcmp(search->candidates[i].mistake->sentence, first) == 0)
+        i++;
+    if (i < search->n_candidates)
+        text_append(text, MISTAKE_TEXT, used, "; or %s",
+                    search->candidates[i].mistake->sentence);
 }
 
 bool mistakes_find(const struct implementation *implementation, const struct problem *problem,

@@ -50,7 +50,7 @@ static bool edit_last_filled(struct hypothesis *h)
     return true;
 }
 
-static void row_filled(struct hypothesis *h)
+static void change_filled(struct hypothesis *h)
 {
     for (int64_t k = 0; k < h->width && h->r >= h->first_row; k++) {
         h->want[k] = filled_value(h, h->r, k);
@@ -59,7 +59,7 @@ static void row_filled(struct hypothesis *h)
 }
 
 /* Adds onto memory that holds no numbers, where the former contents must not count. */
-static void row_onto_nothing(struct hypothesis *h)
+static void change_onto_nothing(struct hypothesis *h)
 {
     for (int64_t k = 0; k < h->width && !h->call->problem.accumulate; k++)
         h->want[k] = UNWRITTEN_VALUE;
@@ -74,7 +74,7 @@ static void exchange(double *values, int64_t a, int64_t b)
     values[b] = value;
 }
 
-static void row_halves_exchanged(struct hypothesis *h)
+static void change_halves_exchanged(struct hypothesis *h)
 {
     for (int64_t k = 0; k < h->width / 2; k++) {
         exchange(h->want, k, k + h->width / 2);
@@ -88,7 +88,7 @@ static bool edit_without_x(struct hypothesis *h)
 }
 
 /* Changes the sign of a row. Masked keys stay masked. */
-static void row_negated(struct hypothesis *h)
+static void change_negated(struct hypothesis *h)
 {
     for (int64_t k = 0; k < h->width; k++)
         h->want[k] = isinf(h->want[k]) ? h->want[k] : -h->want[k];
@@ -103,7 +103,7 @@ static bool edit_sum(struct hypothesis *h)
     return kernel_adds_onto_x(h->call->problem.kernel) && hypothesis_remove_x(h);
 }
 
-static void row_sum(struct hypothesis *h)
+static void change_sum(struct hypothesis *h)
 {
     const double scale = (double)h->call->problem.x_scale;
     for (int64_t k = 0; k < h->width; k++) {
@@ -125,7 +125,7 @@ static bool edit_rounded_term(struct hypothesis *h)
     return edit_sum(h) && hypothesis_rounds(h);
 }
 
-static void row_rounded(struct hypothesis *h)
+static void change_rounded(struct hypothesis *h)
 {
     for (int64_t k = 0; k < h->width; k++)
         h->want[k] = hypothesis_round(h, h->want[k]);
@@ -294,10 +294,10 @@ static void row_rounded_sums(struct hypothesis *h)
 
 /* ---- The table ---- */
 
-#define FILLED(kind)      .edit = edit_filled, .row = row_filled, .value = (kind)
-#define LAST_FILLED(kind) .edit = edit_last_filled, .row = row_filled, .value = (kind)
-#define SUM(kind)         .edit = edit_sum, .row = row_sum, .value = (kind)
-#define TERM(rounded)     .edit = edit_rounded_term, .row = row_rounded, .type = (rounded)
+#define FILLED(kind)      .edit = edit_filled, .change = change_filled, .value = (kind)
+#define LAST_FILLED(kind) .edit = edit_last_filled, .change = change_filled, .value = (kind)
+#define SUM(kind)         .edit = edit_sum, .change = change_sum, .value = (kind)
+#define TERM(rounded)     .edit = edit_rounded_term, .change = change_rounded, .type = (rounded)
 #define TOKENS            "rope rope_qk_norm rope_table sinusoidal learned learned_grad"
 #define ANGLES            "rope_table sinusoidal"
 const struct mistake mistakes_of_tokens[] = {
@@ -305,7 +305,7 @@ const struct mistake mistakes_of_tokens[] = {
     { "x is returned unchanged", FILLED(FILL_X) },
     { "nothing is written", FILLED(FILL_NONE) },
     { "the output is added to its former contents, without accumulate", "learned_grad",
-      .row = row_onto_nothing },
+      .change = change_onto_nothing },
     { "the last rows are not written", LAST_FILLED(FILL_NONE) },
     { "the last rows are zeros", LAST_FILLED(FILL_ZERO) },
     { "the last rows are copies of x", LAST_FILLED(FILL_X) },
@@ -319,9 +319,9 @@ const struct mistake mistakes_of_tokens[] = {
     { "the encoding is rounded to the type of x before it is added", TERM(TYPE_OF_X) },
     { "the encoding is rounded to bf16 before it is added", TERM(POSENC_DTYPE_BF16) },
     { "the encoding is rounded to f16 before it is added", TERM(POSENC_DTYPE_F16) },
-    { "the output has the other sign", .edit = edit_without_x, .row = row_negated },
+    { "the output has the other sign", .edit = edit_without_x, .change = change_negated },
     { "the two halves of each output row are exchanged", "rope rope_qk_norm",
-      .row = row_halves_exchanged, .is_vague = true },
+      .change = change_halves_exchanged, .is_vague = true },
     { "the output is rounded to bf16", .rounded = POSENC_DTYPE_BF16 },
     { "the output is rounded to f16", .rounded = POSENC_DTYPE_F16 },
 

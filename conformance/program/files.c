@@ -6,8 +6,8 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/exact/exact.h"
-#include "exchange.h"
 #include "program.h"
+#include "prompt.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -61,6 +61,14 @@ struct message_tensor message_tensor(const char *name, const char *dtype, int ra
     return tensor;
 }
 
+json_t *message_shape(const struct message_tensor *tensor)
+{
+    json_t *shape = json_array();
+    for (int d = 0; d < tensor->rank; d++)
+        json_array_append_new(shape, json_integer(tensor->shape[d]));
+    return shape;
+}
+
 /* Returns the header as text, padded so that the data are aligned; NULL if out of memory. */
 static char *encode_header(const struct message *message, size_t *length)
 {
@@ -69,12 +77,9 @@ static char *encode_header(const struct message *message, size_t *length)
     json_object_set(header, "__metadata__", message->metadata);
     for (size_t i = 0; i < message->n; i++) {
         const struct message_tensor *tensor = &message->tensors[i];
-        json_t *shape = json_array();
-        for (int d = 0; d < tensor->rank; d++)
-            json_array_append_new(shape, json_integer(tensor->shape[d]));
         json_object_set_new(header, tensor->name,
                             json_pack("{s:s,s:o,s:[I,I]}", "dtype", tensor->dtype, "shape",
-                                      shape, "data_offsets", (json_int_t)offset,
+                                      message_shape(tensor), "data_offsets", (json_int_t)offset,
                                       (json_int_t)(offset + tensor->bytes)));
         offset += tensor->bytes;
     }
@@ -124,34 +129,16 @@ give_reason(char reason[MESSAGE_TEXT], enum message_status status, const char *f
     return status;
 }
 
-/* Writes that a member of a tensor's entry, or the entry itself if that is NULL, has a wrong value. */
-static enum message_status reject_member(char reason[MESSAGE_TEXT], enum message_status status,
-                                         const char *tensor, const char *member,
-                                         const json_t *entry, const char *expected)
+/* Writes that a value of the header is wrong, or missing if it is NULL. */
+static enum message_status reject_value(char reason[MESSAGE_TEXT], enum message_status status,
+                                        const char *member, const char *name,
+                                        const json_t *value, const char *expected)
 {
-    const json_t *value = member ? json_object_get(entry, member) : entry;
     char *text = value ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
-    give_reason(reason, status, "%s%sits tensor '%.40s' is %.60s: expected %s",
-                member ? member : "", member ? " of " : "", tensor, text ? text : "missing",
-                expected);
+    give_reason(reason, status, "%s '%.40s' is %.60s: expected %s", member, name,
+                text ? text : "missing", expected);
     free(text);
     return status;
-}
-
-/* A tensor's place in the data. */
-struct place {
-    uint64_t from, to;
-};
-
-/* Reads the place of a tensor in the data. Returns false if its entry has none. */
-static bool read_place(const json_t *entry, struct place *place)
-{
-    const json_t *offsets = json_object_get(entry, "data_offsets");
-    const json_int_t from = json_integer_value(json_array_get(offsets, 0)),
-                     to = json_integer_value(json_array_get(offsets, 1));
-    *place = (struct place){ (uint64_t)from, (uint64_t)to };
-    return json_array_size(offsets) == 2 && json_is_integer(json_array_get(offsets, 0)) &&
-           json_is_integer(json_array_get(offsets, 1)) && from >= 0 && to >= from;
 }
 
 /* Reads a shape. Returns false if it is none, or has too many elements. */
@@ -173,67 +160,86 @@ static bool read_shape(const json_t *shape, int64_t sizes[MESSAGE_DIMS])
     return true;
 }
 
-/* Reads dtype and shape. The place must have their number of bytes. */
+/* Reads dtype and shape of a tensor. */
 static enum message_status read_tensor(const char *name, const json_t *entry,
-                                       const struct place *place, struct message_tensor *tensor,
-                                       char reason[MESSAGE_TEXT])
+                                       struct message_tensor *tensor, char reason[MESSAGE_TEXT])
 {
-    const char *dtype = json_string_value(json_object_get(entry, "dtype"));
-    const json_t *shape = json_object_get(entry, "shape");
-    char text[MESSAGE_TEXT];
+    const json_t *type = json_object_get(entry, "dtype"),
+                 *shape = json_object_get(entry, "shape");
+    const char *dtype = json_string_value(type);
     int64_t sizes[MESSAGE_DIMS];
     if (!dtype || item_bytes(dtype) == 0)
-        return reject_member(reason, MESSAGE_WRONG, name, "dtype", entry,
-                             "one of F64, F32, F16, BF16, I64, I32");
+        return reject_value(reason, MESSAGE_WRONG, "dtype of its tensor", name, type,
+                            "one of F64, F32, F16, BF16, I64, I32");
     if (!read_shape(shape, sizes))
-        return reject_member(reason, MESSAGE_WRONG, name, "shape", entry,
-                             "at most 4 integers from 0 to 4294967295");
+        return reject_value(reason, MESSAGE_WRONG, "shape of its tensor", name, shape,
+                            "at most 4 integers from 0 to 4294967295");
     *tensor = message_tensor(name, dtype, (int)json_array_size(shape), sizes);
-    if (tensor->bytes == place->to - place->from)
-        return MESSAGE_WHOLE;
-    message_describe(tensor, text);
-    return give_reason(
-        reason, MESSAGE_WRONG,
-        "data_offsets of its tensor '%.40s' are [%llu, %llu]: expected %zu bytes "
-        "between them for %.60s",
-        name, (unsigned long long)place->from, (unsigned long long)place->to, tensor->bytes,
-        text);
+    return MESSAGE_WHOLE;
 }
 
-/* Reads the tensors of a header. They must follow one another without a gap or an overlap, in any order. */
-static enum message_status read_tensors(struct message *message, json_t *header,
-                                        const unsigned char *data, uint64_t total,
-                                        char reason[MESSAGE_TEXT])
+/* Reads an entry of the header. Tensors may come in any order, and must not overlap. */
+static enum message_status read_entry(struct message *message, const char *name,
+                                      const json_t *entry, uint64_t from, uint64_t to,
+                                      char reason[MESSAGE_TEXT])
 {
-    struct place places[MESSAGE_TENSORS];
+    if (message->n == MESSAGE_TENSORS)
+        return give_reason(reason, MESSAGE_WRONG, "it has more than %d tensors",
+                           MESSAGE_TENSORS);
+    struct message_tensor *tensor = &message->tensors[message->n];
+    char text[MESSAGE_TEXT];
+    if (read_tensor(name, entry, tensor, reason) != MESSAGE_WHOLE)
+        return MESSAGE_WRONG;
+    message_describe(tensor, text);
+    if (tensor->bytes != to - from)
+        return give_reason(reason, MESSAGE_WRONG,
+                           "data_offsets of its tensor '%.40s' are [%llu, %llu]: expected %zu "
+                           "bytes between them for %.60s",
+                           name, (unsigned long long)from, (unsigned long long)to,
+                           tensor->bytes, text);
+    tensor->offset = from;
+    for (size_t i = 0; i < message->n; i++) {
+        const struct message_tensor *other = &message->tensors[i];
+        if (from < other->offset + other->bytes && other->offset < to)
+            return give_reason(reason, MESSAGE_WRONG, "its tensors '%s' and '%s' overlap",
+                               other->name, tensor->name);
+    }
+    message->n++;
+    return MESSAGE_WHOLE;
+}
+
+/* Reads all entries of the header, and sets *total to the bytes that follow it. They do follow if the header is wrong,
+ * unless it is lost. */
+static enum message_status read_header(struct message *message, json_t *header, uint64_t *total,
+                                       char reason[MESSAGE_TEXT])
+{
+    enum message_status status = MESSAGE_WHOLE;
     uint64_t covered = 0;
     const char *name;
     json_t *entry;
+    *total = 0;
     json_object_foreach(header, name, entry)
     {
+        json_t *offsets = json_object_get(entry, "data_offsets");
+        json_int_t from, to;
         if (strcmp(name, "__metadata__") == 0)
             continue;
-        if (message->n == MESSAGE_TENSORS)
-            return give_reason(reason, MESSAGE_WRONG, "it has more than %d tensors",
-                               MESSAGE_TENSORS);
-        struct message_tensor *tensor = &message->tensors[message->n];
-        struct place *place = &places[message->n];
-        (void)read_place(entry, place); /* is one: see count_data() */
-        if (read_tensor(name, entry, place, tensor, reason) != MESSAGE_WHOLE)
-            return MESSAGE_WRONG;
-        tensor->data = data + place->from;
-        for (size_t i = 0; i < message->n; i++)
-            if (place->from < places[i].to && places[i].from < place->to)
-                return give_reason(reason, MESSAGE_WRONG, "its tensors '%s' and '%s' overlap",
-                                   message->tensors[i].name, tensor->name);
-        covered += tensor->bytes;
-        message->n++;
+        if (!json_is_object(entry))
+            return reject_value(reason, MESSAGE_LOST, "its tensor", name, entry,
+                                "an object with dtype, shape and data_offsets");
+        if (json_unpack(offsets, "[I,I!]", &from, &to) != 0 || from < 0 || to < from)
+            return reject_value(reason, MESSAGE_LOST, "data_offsets of its tensor", name,
+                                offsets, "two integers of at least 0 in order");
+        *total = (uint64_t)to > *total ? (uint64_t)to : *total;
+        covered += (uint64_t)(to - from);
+        if (status == MESSAGE_WHOLE)
+            status = read_entry(message, name, entry, (uint64_t)from, (uint64_t)to, reason);
     }
-    return covered == total
-               ? MESSAGE_WHOLE
-               : give_reason(reason, MESSAGE_WRONG,
-                             "its tensors leave %llu of %llu bytes uncovered",
-                             (unsigned long long)(total - covered), (unsigned long long)total);
+    if (status == MESSAGE_WHOLE && covered != *total)
+        return give_reason(reason, MESSAGE_WRONG,
+                           "its tensors leave %llu of %llu bytes uncovered",
+                           (unsigned long long)(*total - covered), (unsigned long long)*total);
+    return status;
 }
 
 /* Sets the metadata if they are an object of texts. */
@@ -246,38 +252,13 @@ static enum message_status read_metadata(struct message *message, json_t *header
         return give_reason(reason, MESSAGE_WRONG,
                            "its __metadata__ %s: expected an object whose values are strings",
                            metadata ? "is no object" : "is missing");
-    json_object_foreach(metadata, name, value) if (!json_is_string(value))
+    json_object_foreach(metadata, name, value)
     {
-        char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
-        give_reason(reason, MESSAGE_WRONG,
-                    "%.40s in its __metadata__ is %.40s: expected a string", name,
-                    text ? text : "");
-        free(text);
-        return MESSAGE_WRONG;
+        if (!json_is_string(value))
+            return reject_value(reason, MESSAGE_WRONG, "the member of __metadata__", name,
+                                value, "a string");
     }
     message->metadata = json_incref(metadata);
-    return MESSAGE_WHOLE;
-}
-
-/* Sets *total to the number of bytes after the header. Returns MESSAGE_LOST if the offsets of a tensor do not tell. */
-static enum message_status count_data(json_t *header, uint64_t *total,
-                                      char reason[MESSAGE_TEXT])
-{
-    const char *name;
-    json_t *entry;
-    *total = 0;
-    json_object_foreach(header, name, entry)
-    {
-        struct place place = { 0, 0 };
-        const bool is_tensor = strcmp(name, "__metadata__") != 0;
-        if (is_tensor && !json_is_object(entry))
-            return reject_member(reason, MESSAGE_LOST, name, NULL, entry,
-                                 "an object with dtype, shape and data_offsets");
-        if (is_tensor && !read_place(entry, &place))
-            return reject_member(reason, MESSAGE_LOST, name, "data_offsets", entry,
-                                 "two integers of at least 0 in order");
-        *total = place.to > *total ? place.to : *total;
-    }
     return MESSAGE_WHOLE;
 }
 
@@ -298,8 +279,9 @@ static enum message_status read_data(struct message *message, json_t *header,
                                      char reason[MESSAGE_TEXT])
 {
     uint64_t total;
-    if (count_data(header, &total, reason) != MESSAGE_WHOLE)
-        return MESSAGE_LOST;
+    const enum message_status status = read_header(message, header, &total, reason);
+    if (status == MESSAGE_LOST)
+        return status;
     if (total > most_bytes)
         return give_reason(reason, MESSAGE_LOST,
                            "its header announces %llu bytes of tensors, expected at most %zu",
@@ -309,9 +291,10 @@ static enum message_status read_data(struct message *message, json_t *header,
         return give_reason(reason, MESSAGE_LOST, "out of memory");
     if (!take(source, user, message->buffer, total, "data", reason))
         return MESSAGE_CUT;
-    if (read_metadata(message, header, reason) != MESSAGE_WHOLE)
-        return MESSAGE_WRONG;
-    return read_tensors(message, header, message->buffer, total, reason);
+    for (size_t i = 0; i < message->n; i++)
+        message->tensors[i].data =
+            (const unsigned char *)message->buffer + message->tensors[i].offset;
+    return status == MESSAGE_WHOLE ? read_metadata(message, header, reason) : status;
 }
 
 enum message_status message_read(struct message *message, message_source *source, void *user,

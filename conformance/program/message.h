@@ -18,7 +18,7 @@ struct message_tensor {
     char name[MESSAGE_NAME], dtype[8]; /* "F32" */
     int rank;
     int64_t shape[MESSAGE_DIMS];
-    size_t bytes;
+    size_t bytes, offset; /* the second of a tensor that was read, in the data */
     const void *data;
 };
 
@@ -38,6 +38,9 @@ const char *message_text(const struct message *message, const char *member);
 const struct message_tensor *message_find(const struct message *message, const char *name);
 /* Writes dtype and shape: "F32 [3, 2, 64]". */
 void message_describe(const struct message_tensor *tensor, char text[MESSAGE_TEXT]);
+
+/* Returns the shape as an array of JSON. */
+json_t *message_shape(const struct message_tensor *tensor);
 
 /* Sets name, dtype, shape and bytes of a tensor. */
 struct message_tensor message_tensor(const char *name, const char *dtype, int rank,

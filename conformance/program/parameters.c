@@ -1,5 +1,6 @@
 /* Describes prompts in their metadata: parameters and expected outputs as JSON (see prompt.h). */
 #include "prompt.h"
+#include "base/text/text.h"
 #include "conformance/problem/notation.h"
 
 #include <stdlib.h>
@@ -23,29 +24,19 @@ json_t *prompt_parameter(const struct field *field, const struct problem *proble
     return value;
 }
 
-/* Returns true for fields that describe how posenc made the tensors of a call. A norm needs all channels of a head, so
- * that rope_qk_norm has an offset. */
+/* Fields that describe how posenc made the tensors of a call. */
+static const char hidden_fields[] =
+    "dtype table_dtype values_dtype position_kind position_offset positions batch_shift "
+    "time_step token_major pad in_place woven offset_bytes seed special recipe scattered "
+    "slopes_by_batch transpose mrope_grid inv_freq without_c2p with_p2c alibi_bias_max "
+    "short_factor_last long_factor_last";
+
+/* Returns true for fields that a prompt leaves out. A norm needs all channels of a head, so that rope_qk_norm has an
+ * offset. */
 static bool is_hidden(const struct prompt *p, const char *name)
 {
-    const bool is_offset = strcmp(name, "rotary_offset") == 0;
-    static const char *const hidden[] = { "dtype",           "table_dtype",
-                                          "values_dtype",    "position_kind",
-                                          "position_offset", "positions",
-                                          "batch_shift",     "time_step",
-                                          "token_major",     "pad",
-                                          "in_place",        "woven",
-                                          "offset_bytes",    "seed",
-                                          "special",         "recipe",
-                                          "scattered",       "slopes_by_batch",
-                                          "transpose",       "rotary_offset",
-                                          "mrope_grid",      "inv_freq",
-                                          "without_c2p",     "with_p2c",
-                                          "alibi_bias_max",  "short_factor_last",
-                                          "long_factor_last" };
-    for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
-        if (strcmp(hidden[i], name) == 0)
-            return !is_offset || signature_of(p->kernel)->copies;
-    return false;
+    return text_has_word(hidden_fields, ' ', name, strlen(name)) ||
+           (signature_of(p->kernel)->copies && strcmp(name, "rotary_offset") == 0);
 }
 
 static json_t *make_parameters(const struct prompt *p)
@@ -73,11 +64,9 @@ static json_t *make_outputs(const struct prompt *p)
     json_t *outputs = json_object();
     for (int o = 0; o < p->n_outputs; o++) {
         const struct message_tensor *form = &p->outputs[o].form;
-        json_t *shape = json_array();
-        for (int i = 0; i < form->rank; i++)
-            json_array_append_new(shape, json_integer(form->shape[i]));
-        json_object_set_new(outputs, form->name,
-                            json_pack("{s:s,s:o}", "dtype", form->dtype, "shape", shape));
+        json_object_set_new(
+            outputs, form->name,
+            json_pack("{s:s,s:o}", "dtype", form->dtype, "shape", message_shape(form)));
     }
     return outputs;
 }

@@ -4,7 +4,7 @@
 #include "base/text/text.h"
 #include "conformance/problem/guard.h"
 #include "connection.h"
-#include "exchange.h"
+#include "prompt.h"
 
 #include <errno.h>
 #include <stdarg.h>

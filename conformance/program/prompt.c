@@ -38,24 +38,20 @@ static int canonical_shape(const struct prompt *p, const struct tensor_spec *spe
     return has_heads ? 3 : 2;
 }
 
-/* Copies the rows of a tensor to dense memory, from channel `skipped` on. */
-static void gather(const struct posenc_tensor *t, int64_t skipped, char *to)
+/* Copies the rows of a tensor, from channel `skipped` on, to dense memory or from there. */
+enum direction { GATHER, SCATTER };
+static void copy_rows(const struct posenc_tensor *t, int64_t skipped, char *dense,
+                      enum direction direction)
 {
     const size_t item = storage_size(t->dtype),
                  bytes = (size_t)(t->shape[t->rank - 1] - skipped) * item;
-    for (int64_t r = 0, n = bytes ? storage_rows(t) : 0; r < n; r++)
-        memcpy(to + (size_t)r * bytes, (const char *)storage_row(t, r) + (size_t)skipped * item,
-               bytes);
-}
-
-/* Does the reverse. */
-static void scatter(const struct posenc_tensor *t, int64_t skipped, const char *from)
-{
-    const size_t item = storage_size(t->dtype),
-                 bytes = (size_t)(t->shape[t->rank - 1] - skipped) * item;
-    for (int64_t r = 0, n = bytes ? storage_rows(t) : 0; r < n; r++)
-        memcpy((char *)storage_row(t, r) + (size_t)skipped * item, from + (size_t)r * bytes,
-               bytes);
+    for (int64_t r = 0, n = bytes ? storage_rows(t) : 0; r < n; r++, dense += bytes) {
+        char *row = (char *)storage_row(t, r) + (size_t)skipped * item;
+        if (direction == GATHER)
+            memcpy(dense, row, bytes);
+        else
+            memcpy(row, dense, bytes);
+    }
 }
 
 static const struct posenc_tensor *tensor_at(const struct prompt *p,
@@ -79,7 +75,7 @@ static bool add_strided(struct prompt *p, const struct tensor_spec *spec,
     shape[rank - 1] -= skipped;
     void *data = add_tensor(p, name, stored_dtypes[t->dtype], rank, shape);
     if (data)
-        gather(t, skipped, data);
+        copy_rows(t, skipped, data, GATHER);
     return data;
 }
 
@@ -385,8 +381,9 @@ bool prompt_accept(const struct prompt *p, const struct message *answer,
     }
     copy_skipped(p);
     for (int o = 0; o < p->n_outputs; o++)
-        scatter(&p->outputs[o].to, p->outputs[o].skipped,
-                message_find(answer, p->outputs[o].form.name)->data);
+        copy_rows(&p->outputs[o].to, p->outputs[o].skipped,
+                  (char *)(uintptr_t)message_find(answer, p->outputs[o].form.name)->data,
+                  SCATTER);
     return true;
 }
 
@@ -398,7 +395,7 @@ bool prompt_answer(struct prompt *p, struct message *answer)
         char *data = arena_get(&p->arena, tensor.bytes + 1);
         if (!data)
             return false;
-        gather(&p->outputs[o].to, p->outputs[o].skipped, data);
+        copy_rows(&p->outputs[o].to, p->outputs[o].skipped, data, GATHER);
         tensor.data = data;
         answer->tensors[answer->n++] = tensor;
     }

@@ -48,4 +48,19 @@ bool prompt_describe(struct prompt *prompt, const struct problem *problem, const
 /* Returns a parameter of a problem as JSON: a number, a text, a boolean or a list of these. NULL: not finite. */
 json_t *prompt_parameter(const struct field *field, const struct problem *problem);
 
+/* ---- Exchange of prompts and answers: by a connection in program.c, by files in files.c ---- */
+
+/* Obtains the answer, which the caller frees. Writes a reason unless it is whole. */
+typedef enum message_status exchange(struct prompt *prompt, struct message *answer,
+                                     char reason[MESSAGE_TEXT]);
+
+/* Sets the folder of prompts/, expected/, answers/ and prompts.jsonl. */
+void files_use(const char *folder);
+/* Counts the prompts of a case anew. */
+void files_begin_case(void);
+/* Writes a prompt and the expected outputs, which are its answer. */
+exchange files_write_prompt;
+/* Reads the answer. Without one, the answer declines. */
+exchange files_read_answer;
+
 #endif

@@ -65,7 +65,7 @@ WRONG: Dict[str, Tuple[Callable[..., Any], str]] = {  # and a part of the result
 }  # fmt: skip
 
 WRONG_TABLES: Dict[str, Tuple[Callable[..., Any], str]] = {
-    "base": (lambda p, f, a: table(p, (1e4 ** -(np.arange(len(f)) / len(f))).astype(f.dtype), a), "rope_theta is 10000"),
+    "base": (lambda p, f, a: table(p, (1e4 ** -(np.arange(len(f)) / len(f))).astype(f.dtype), a), "rope_theta is"),
     "next position": (lambda p, f, a: table(p + 1, f, a), "each position is one too high"),
     "f16": (lambda p, f, a: tuple(map(in_f16, table(p, f, a))), "rounded to f16"),
     "attention factor": (lambda p, f, a: table(p, f, 1.0), "attention factor is missing"),
