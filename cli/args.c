@@ -95,7 +95,9 @@ static const struct option_spec specs[] = {
     { "time-limit", 0, REAL, TIMES | WITH_PROBLEM, OFFSET(time_limit), "SECONDS",
       "stop adding rounds after SECONDS", 0, SECONDS_MOST },
     { "limit", 0, REAL, CALLS | FOR_LIST | UNRECORDED, OFFSET(limit), "SECONDS",
-      "report a kernel call as hung after SECONDS of CPU time (default: 60)", 0, SECONDS_MOST },
+      "report a call as hung after SECONDS of CPU time, or a program's answer after "
+      "SECONDS (default: 60)",
+      0, SECONDS_MOST },
     { "jobs", 'j', INTEGER, FOR_VERIFY | WITH_PROBLEM | UNRECORDED, OFFSET(jobs), "N",
       "check N kernels at once (default: one per CPU)", 1, 1024 },
     { "threads", 0, INTEGER, FOR_BENCH | WITH_PROBLEM, OFFSET(threads), "N",

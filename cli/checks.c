@@ -28,6 +28,7 @@ struct kernel_checks {
     enum posenc_kernel kernel;
     const struct worker_job *job;
     json_t *pending; /* records that wait for those of earlier kernels */
+    json_t *failed;  /* record of a failure whose problem is run again; or NULL */
     char suite[16];  /* suite of the last record */
     /* State of the worker: the index of the current implementation, the first case since the last result, and the last
      * result, or "". */
@@ -64,6 +65,15 @@ static void send_check(void *user, const struct conf_result *result)
     kernel->first_case[0] = '\0';
     if (result->status != CONF_ELSEWHERE)
         snprintf(kernel->last_case, sizeof kernel->last_case, "%s", result->id);
+    worker_send(record);
+}
+
+/* Sends a failure before the program or plug-in is asked again, and may end this process. */
+static void send_failure(const void *asked, const struct conf_result *result)
+{
+    struct kernel_checks *kernel = (struct kernel_checks *)(uintptr_t)asked;
+    json_t *record = checks_record(kernel->queue->checks, kernel->current, result);
+    json_object_set_new(record, "early", json_true());
     worker_send(record);
 }
 
@@ -134,6 +144,7 @@ static bool check_implementation(struct kernel_checks *kernel)
     memset(options.kernels, 0, sizeof options.kernels);
     options.kernels[kernel->kernel] = true;
     options.wants = note_case;
+    options.fails = send_failure;
     options.wants_user = kernel;
     options.program = plugins_program_mode(backend);
     conf_run_implementation(implementation, &options, send_check, kernel);
@@ -200,6 +211,13 @@ static void receive_record(void *user, json_t *record)
     struct kernel_checks *kernel = user;
     if (!record_is(record, "kernel", posenc_kernel_name(kernel->kernel)))
         return; /* a plug-in wrote it */
+    json_decref(kernel->failed);
+    kernel->failed = NULL;
+    if (json_object_get(record, "early")) {
+        json_object_del(record, "early");
+        kernel->failed = json_incref(record);
+        return;
+    }
     if (!record_is(record, "status", conf_status_name[CONF_ELSEWHERE]))
         snprintf(kernel->suite, sizeof kernel->suite, "%s", record_text(record, "suite"));
     if (json_array_append(kernel->pending, record) != 0)
@@ -225,14 +243,18 @@ static const char *current_suite(const struct kernel_checks *kernel, const char 
 static size_t report_early_end(void *user, const struct worker_end *end)
 {
     struct kernel_checks *kernel = user;
+    json_t *failed = json_incref(kernel->failed);
     const struct guard_status *call = &end->status->call;
     struct conf_result r =
         make_result(kernel, kernel->job->step, current_suite(kernel, end->status->activity),
                     "ended", CONF_CRASH);
-    snprintf(r.reason, sizeof r.reason, "%.118s %.80s", end->cause, end->status->activity);
+    snprintf(r.reason, sizeof r.reason, "%.300s %.90s", end->cause, end->status->activity);
     if (call->inside && call->known)
         conf_print_problem(r.problem, &call->problem);
     json_t *record = checks_record(kernel->queue->checks, kernel->job->step, &r);
+    if (failed)
+        receive_record(kernel, failed);
+    json_decref(failed);
     receive_record(kernel, record);
     json_decref(record);
     return kernel->job->step + 1;
@@ -294,6 +316,7 @@ void checks_run(const struct checks *checks)
     for (size_t i = 0; i < queue->n; i++) {
         flush_pending(&queue->kernels[i]); /* left by an interrupted run */
         json_decref(queue->kernels[i].pending);
+        json_decref(queue->kernels[i].failed);
     }
     free(queue);
 }

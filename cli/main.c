@@ -119,9 +119,9 @@ static void print_help(FILE *out)
           "is fastest?\n\n",
           out);
     for (size_t i = 0; i < N_COMMANDS; i++)
-        fprintf(out, "  %-9s%s\n", commands[i].name, commands[i].summary);
+        fprintf(out, "  %-12s%s\n", commands[i].name, commands[i].summary);
     for (size_t i = 0; i < N_EXTERNAL; i++)
-        fprintf(out, "  %-9s%s\n", external_commands[i].name, external_commands[i].summary);
+        fprintf(out, "  %-12s%s\n", external_commands[i].name, external_commands[i].summary);
     fputs("\nposenc COMMAND --help lists its options.  Results go to stdout, the rest to "
           "stderr.\n"
           "\nExit codes\n"

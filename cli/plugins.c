@@ -99,7 +99,8 @@ static size_t store_facts(void *user, size_t first)
            !posenc_backend_unavailable_reason(found);
          facts->n_lanes++)
         facts->lanes[facts->n_lanes] = found->lanes();
-    worker_set_activity(false, "while it was unloaded");
+    worker_set_activity(false, plugin->kind == PLUGIN_LIBRARY ? "while it was unloaded"
+                                                              : "after its hello");
     plugins_unload();
     return first + 1;
 }
@@ -238,10 +239,19 @@ static struct plugin *find_by_file(const struct stat *file)
     return NULL;
 }
 
-/* Adds a plug-in to the list, or frees it and returns NULL with a reason. */
+static void reject_program(struct plugin *plugin)
+{
+    plugin->facts.is_usable = false;
+    snprintf(plugin->facts.error, PLUGIN_ERROR, "%s", plugin->load_error);
+}
+
+/* Adds a plug-in to the list, or frees it and returns NULL with a reason. A program without a hello is rejected, as its
+ * kernels are unknown. */
 static struct plugin *register_plugin(struct plugin *plugin, char error[PLUGIN_ERROR])
 {
-    if (plugin->load_error[0] != '\0')
+    if (plugin->load_error[0] != '\0' && plugin->kind == PLUGIN_PROGRAM)
+        reject_program(plugin);
+    else if (plugin->load_error[0] != '\0')
         describe_unloadable(plugin);
     fill_stub(plugin);
     if (!plugin->facts.is_usable || !plugin_has_free_name(&plugin->stub, plugin->facts.error)) {
@@ -315,16 +325,35 @@ int plugins_lanes(const struct posenc_backend *backend)
 
 bool plugins_exist(void) { return n_plugins > 0; }
 
+/* Returns true if a program has the properties of its first start. */
+static bool has_facts_of(const struct plugin *plugin, const struct posenc_backend *found)
+{
+    const struct plugin_facts *first = &plugin->facts;
+    struct plugin_facts facts = { .n_lanes = 0 };
+    describe_backend(found, &facts);
+    bool same = strcmp(facts.name, first->name) == 0 &&
+                strcmp(facts.family, first->family) == 0 &&
+                facts.backend.fused == first->backend.fused &&
+                facts.backend.f16_bf16 == first->backend.f16_bf16;
+    for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
+        same = same && posenc_backend_provides(found, (enum posenc_kernel)k) ==
+                           posenc_backend_provides(&first->backend, (enum posenc_kernel)k);
+    return same;
+}
+
 void plugins_load(const struct posenc_backend *backend)
 {
     struct plugin *plugin = find_plugin(backend);
     char error[PLUGIN_ERROR];
     if (!plugin || plugin->is_loaded || plugin->load_error[0] != '\0')
         return;
-    worker_set_activity(plugin->kind == PLUGIN_LIBRARY, PLUGINS_LOADING);
+    if (plugin->kind == PLUGIN_LIBRARY)
+        worker_set_activity(true, PLUGINS_LOADING);
     const struct posenc_backend *found = open_plugin(plugin, error);
     if (!found && plugin->kind == PLUGIN_PROGRAM)
         worker_fail(error);
+    if (found && plugin->kind == PLUGIN_PROGRAM && !has_facts_of(plugin, found))
+        worker_fail("the program's hello is not that of its first start");
     if (!found || !plugin_check(found, error)) {
         text_print(stderr, "posenc: %s: %s\n", plugin->path, error);
         exit(EXIT_USAGE);

@@ -146,6 +146,12 @@ void select_named(const struct cli *cli, struct candidates *candidates)
         candidates->chosen[i] = cli->backend.n == 0;
     for (size_t i = 0; i < cli->backend.n; i++)
         choose_named(candidates, cli->backend.item[i]);
+    for (size_t i = 0; i < candidates->n; i++)
+        if (!candidates->chosen[i] && plugins_program_mode(candidates->backend[i]))
+            cli_reject("--backend", cli->backend.item[0],
+                       "does not select the program %s: expected --backend %s besides, or no "
+                       "--backend",
+                       candidates->backend[i]->name, candidates->backend[i]->name);
 }
 
 /* Lists and chooses backends; without --backend, if `plugins_alone`, the plug-ins if there are any. */

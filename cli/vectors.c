@@ -17,6 +17,7 @@
 #include "data.h"
 #include "session.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -138,29 +139,28 @@ static bool write_prompt(const struct posenc_backend *writer, const struct probl
     return want || answer;
 }
 
-/* Writes the prompts of golden vectors and of calls of models. Returns their number; -1: no call can be made. */
-static int write_prompts(struct session *session, const char *path)
+/* Writes the prompts of golden vectors and of calls of models. Returns false if no call can be made. */
+static bool write_prompts(struct session *session, const char *path)
 {
     static struct guard_status status;
     const struct posenc_backend *writer = program_write_prompts(path);
     size_t n_problems;
     struct problem *problems = session_list_problems(session, session->cli->full, &n_problems);
-    int n = 0;
     bool good = true;
     guard_set_status(&status);
     for (size_t i = 0; good && i < session->vectors.n; i++) {
         const struct vector_case *c = &session->vectors.cases[i];
-        if (wants(session, c->problem.kernel, c->id) && ++n)
+        if (wants(session, c->problem.kernel, c->id))
             good = write_prompt(writer, &c->problem, c->id, c->want);
     }
     for (size_t i = 0; good && i < n_problems; i++) {
         char id[96];
         suite_model_id(&problems[i], i, id);
-        if (wants(session, problems[i].kernel, id) && ++n)
+        if (wants(session, problems[i].kernel, id))
             good = write_prompt(writer, &problems[i], id, NULL);
     }
     free(problems);
-    return good ? n : -1;
+    return good;
 }
 
 static int command_prompts(struct cli *cli, const char *path)
@@ -173,15 +173,31 @@ static int command_prompts(struct cli *cli, const char *path)
     data_vectors(cli, &session.vectors);
     make_folders("prompts", path, inside);
     session_select_model_kernels(&session);
-    const int n = write_prompts(&session, path);
-    if (n < 0)
+    if (!write_prompts(&session, path))
         cli_reject("memory", NULL, "allocation failed");
     if (program_files_error())
         cli_reject("prompts", NULL, "%s", program_files_error());
     session_check_patterns(&session);
-    printf("%d prompts: %s\n", n, path);
+    printf("%zu prompts: %s\n", program_files_count(), path);
     session_free(&session);
     return EXIT_OK;
+}
+
+/* Rejects an answer that belongs to no prompt of the folder: its name is mistyped. Hidden files are no answers. */
+static void reject_surplus(const char *folder, const char *path)
+{
+    struct dirent *entry;
+    struct stat status;
+    char prompt[PATH_BYTES];
+    DIR *answers = opendir(folder);
+    while (answers && (entry = readdir(answers))) {
+        snprintf(prompt, sizeof prompt, "%.3000s/prompts/%.256s", path, entry->d_name);
+        if (entry->d_name[0] != '.' && stat(prompt, &status) != 0)
+            cli_reject("answers", entry->d_name,
+                       "expected the name of a prompt: %s does not exist", prompt);
+    }
+    if (answers)
+        closedir(answers);
 }
 
 static int command_answers(struct cli *cli, const char *path)
@@ -192,6 +208,7 @@ static int command_answers(struct cli *cli, const char *path)
     if (stat(folder, &status) != 0 || !S_ISDIR(status.st_mode))
         cli_reject("answers", path,
                    "expected a folder of posenc vectors prompts, with answers in it");
+    reject_surplus(folder, path);
     cli->answers = path;
     cli->n_operands = 0;
     return command_verify(cli);

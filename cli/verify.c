@@ -25,7 +25,7 @@ struct verify {
     struct session session;
     char rerun[1024]; /* options --plugin, --exec and --model for commands that rerun a check */
     char last[160];   /* backend and case of the last check, for the progress line */
-    size_t n_passed_or_failed, n_failed;
+    size_t n_passed_or_failed, n_failed, n_skipped;
     uint64_t place;      /* sort key of the last check among those of all shards */
     json_t *with_limits; /* checks with an error limit, for --update-error-limits */
 };
@@ -99,6 +99,11 @@ static void write_rerun_options(struct verify *verify)
     for (size_t l = 0; out && l < sizeof lists / sizeof *lists; l++)
         for (size_t i = 0; i < lists[l]->n; i++)
             print_option(options[l], lists[l]->item[i], out);
+    if (out && cli->exec.n > 0 && !isnan(cli->limit)) {
+        char limit[32];
+        snprintf(limit, sizeof limit, "%g", cli->limit);
+        print_option("--limit", limit, out);
+    }
     if (out)
         fclose(out);
 }
@@ -167,6 +172,7 @@ static void receive_check(void *user, json_t *check)
     const bool failed = has_status(check, CONF_FAIL) || has_status(check, CONF_CRASH) ||
                         has_status(check, CONF_WEAK);
     verify->n_failed += failed;
+    verify->n_skipped += has_status(check, CONF_SKIPPED);
     verify->n_passed_or_failed += failed || has_status(check, CONF_PASS);
     snprintf(verify->last, sizeof verify->last, "%s %s", record_text(check, "backend"), id);
     if (session->cli->update_error_limits && json_object_get(check, "range") &&
@@ -304,7 +310,13 @@ static int verify_selected(struct verify *verify, struct cli *cli)
     session_end(session, true);
     if (verify->n_failed > 0)
         return EXIT_CONFORMANCE;
-    return judged ? EXIT_OK : EXIT_SKIPPED;
+    if (judged)
+        return EXIT_OK;
+    cli_complain("nothing was checked", NULL, "%s",
+                 verify->n_skipped > 0
+                     ? "every check was skipped; the results say why"
+                     : "no check fits: expected another --kernel, --dtype, --suite or --case");
+    return EXIT_SKIPPED;
 }
 
 int command_verify(struct cli *cli)

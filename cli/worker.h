@@ -16,7 +16,7 @@
 #include <jansson.h>
 #include <sys/types.h>
 
-enum { WORKER_CAUSE = 160, WORKER_ACTIVITY = 160, WORKER_PATH = 4096 };
+enum { WORKER_CAUSE = 384, WORKER_ACTIVITY = 160, WORKER_PATH = 4096 };
 
 /* Memory shared by a worker, which writes it, and its parent. A plug-in may overwrite it. */
 struct worker_status {

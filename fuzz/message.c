@@ -10,16 +10,15 @@ struct source {
     size_t left;
 };
 
-static bool take(void *user, void *to, size_t n)
+static size_t take(void *user, void *to, size_t n)
 {
     struct source *source = user;
-    if (n > source->left)
-        return false;
-    if (n > 0)
-        memcpy(to, source->at, n);
-    source->at += n;
-    source->left -= n;
-    return true;
+    const size_t got = n < source->left ? n : source->left;
+    if (got > 0)
+        memcpy(to, source->at, got);
+    source->at += got;
+    source->left -= got;
+    return got;
 }
 
 /* Reads every byte of the tensors, and encodes the message again. */

@@ -6,7 +6,7 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 # ---- Options ----
 
 list_commands >commands
-same 'commands of the help' "$(grep -c . commands)" 32
+same 'commands of the help' "$(grep -c . commands)" 33
 
 : >silent
 missing_man='' missing_bash='' missing_zsh='' missing_fish='' n=0

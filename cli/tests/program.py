@@ -4,7 +4,7 @@
 
 It offers every kernel. `step` rounds each operation to f32, `f64` rounds results alone; `bf16` rounds each operation to
 bf16, and `scale` the factor of x, which are mistakes, too. The mistake is made in the answer
-to prompt NUMBER (default: 3), in the hello, or at the end.
+to prompt NUMBER (default: 3; or `all`), in the hello, or at the end.
 """
 import json
 import math
@@ -30,6 +30,11 @@ def bf16(value):
 
 def rounded(value):
     return value if WAY == 'f64' else bf16(value) if WAY == 'bf16' else f32(value)
+
+
+def summed(total, value):
+    """Returns a partial sum, which `bf16` rounds to f32."""
+    return total + value if WAY == 'f64' else f32(total + value)
 
 
 def narrow(value, dtype):
@@ -116,8 +121,7 @@ def rope(kernel, p, t):
         if kernel == 'rope_qk_norm':
             from_, n = (row // heads * heads * dim, heads * dim) if p['across_heads'] else (row * dim, dim)
             square = sum(float(v) * v for v in x.values[from_:from_ + n]) / n
-            overflows = square * n >= 2.0 ** 128  # a sum in f32 is infinite
-            factor = 0.0 if overflows else rounded(1 / math.sqrt(square + p['epsilon']))
+            factor = rounded(1 / math.sqrt(rounded(square) + p['epsilon']))
             weight = t['weight'].values[row % heads * dim:][:dim]
             channels = [rounded(rounded(v * factor) * rounded(w + p['weight_offset']))
                         for v, w in zip(channels, weight)]
@@ -180,10 +184,10 @@ def learned_add(kernel, p, t):
 
 def learned_grad(kernel, p, t):
     dim = p['dim']
-    out = array('f', t['init'].raw) if 'init' in t else array('f', [0.0]) * (p['rows'] * dim)
+    out = list(t['init'].raw) if 'init' in t else [0.0] * (p['rows'] * dim)
     for token, row in enumerate(t['positions'].values):
         for k in range(dim):
-            out[row * dim + k] += t['x'][token * dim + k]
+            out[row * dim + k] = summed(out[row * dim + k], t['x'][token * dim + k])
     return {'out': out}
 
 
@@ -243,11 +247,11 @@ def relative_bias(kernel, p, t):
 
 def relative_sum(kernel, p, t):
     columns = json.loads(t['outputs'])['out']['shape'][3]
-    out = array('f', [0.0]) * (p['batch'] * p['heads'] * p['queries'] * columns)
+    out = [0.0] * (p['batch'] * p['heads'] * p['queries'] * columns)
     for row in range(len(out) // columns if columns else 0):
         for k in range(p['keys']):
             column = t['index'][row % p['queries'] - k + p['keys'] - 1]
-            out[row * columns + column] += t['x'][row * p['keys'] + k]
+            out[row * columns + column] = summed(out[row * columns + column], t['x'][row * p['keys'] + k])
     return {'out': out}
 
 
@@ -271,9 +275,12 @@ def answer(metadata, tensors):
 HELLO = {'hello': '1', 'name': 'python', 'description': 'a test', 'kernels': ' '.join(KERNELS),
          'dtypes': 'f32 f16 bf16', 'numerics': 'exact hf_f32 torch_exp_f32'}
 HELLOS = {'hello_kernel': {'kernels': 'rope_third'}, 'hello_dtype': {'dtypes': 'f64'},
-          'hello_name': {'name': 'My Engine'}, 'hello_taken': {'name': 'scalar'},
+          'hello_numerics': {'numerics': 'given'}, 'hello_name': {'name': 'My Engine'},
+          'hello_long': {'name': 64 * 'a'}, 'hello_taken': {'name': 'scalar'}, 'hello_version': {'hello': '1.0'},
+          'hello_fused': {'fused': 'yes'}, 'hello_new_member': {'kernals': 'none', 'fused': '0'},
+          'hello_again': {'name': f'python{os.getpid()}'},
           'hello_escape': {'description': '\033[31mred'}, 'hello_number': {'max_position': '-1'},
-          'hello_nothing': {'kernels': ''}}
+          'hello_nothing': {'kernels': ''}, 'hello_near': {'max_position': '100'}, 'hello_tensor': {}}
 
 
 # ---- Mistakes ----
@@ -295,7 +302,7 @@ def renamed(header, data):
 def added_tensor(distance, extra):
     def change(header, data):
         at = len(data) + distance
-        header['second'] = {'dtype': 'U8', 'shape': [4], 'data_offsets': [at, at + 4]}
+        header['second'] = {'dtype': 'I32', 'shape': [1], 'data_offsets': [at, at + 4]}
         return header, data + extra
     return change
 
@@ -327,6 +334,18 @@ def ended(how):
     return change
 
 
+def shifted(header, data):
+    sys.stdout.buffer.write(b'\n')
+    return header, data
+
+
+def hold_output():
+    """Ends this process; another one keeps its output open."""
+    if os.fork():
+        os._exit(4)
+    time.sleep(1e6)
+
+
 def cut_short(header, data):
     text = json.dumps(header).encode()
     sys.stdout.buffer.write(struct.pack('<Q', len(text)) + text + data[:len(data) // 2])
@@ -344,17 +363,21 @@ MISTAKES = {
     'gap': added_tensor(4, bytes(8)), 'extra': added_tensor(0, bytes(4)),
     'beyond': added_tensor(4, b''),
     'number': with_metadata(prompt='2'), 'no_number': alone(prompt=''), 'no_text': with_metadata(a=1),
-    'error': alone(error='no GPU \033[31m here'), 'nothing': alone(),
+    'error': alone(error='no GPU \033[31m here'), 'nothing': alone(), 'error_end': alone(error='no GPU'),
+    'error_declined': alone(error='no GPU', declined='no GPU'), 'no_error': alone(error=''),
+    'nan_end': to_nan, 'declined_too': with_metadata(declined='xpos'),
+    'no_metadata': lambda header, data: ({'out': header['out']}, data), 'entry': lambda header, data: ({'out': 1}, b''),
     'json': lambda header, data: (b'{"out": ', b''), 'list': lambda header, data: (b'[1, 2]', b''),
     'utf8': lambda header, data: (b'{"\xff": 1}', b''), 'deep': lambda header, data: (b'[' * 9999, b''),
     'twice_member': lambda header, data: (b'{"out": 1, "out": 2}', b''),
+    'newline': shifted, 'orphan': ended(hold_output),
     'exit': ended(lambda: sys.exit(3)), 'crash': ended(lambda: os.kill(os.getpid(), 11)),
     'silent': ended(lambda: time.sleep(1e6)), 'close': ended(lambda: (os.close(1), time.sleep(1e6))),
 }
 
 
 def main():
-    at = int(MISTAKE[1]) if len(MISTAKE) > 1 else 3
+    at = MISTAKE[1] if len(MISTAKE) > 1 else '3'
     name = MISTAKE[0]
     for n in range(10**9):
         try:
@@ -367,20 +390,25 @@ def main():
         if 'hello' in metadata:
             if name.startswith('hello_') and name not in HELLOS:
                 MISTAKES[name[6:]]({}, b'')
-            write({'__metadata__': {**HELLO, **HELLOS.get(name, {})}}, b'')
+            tensor = {'x': {'dtype': 'F32', 'shape': [0], 'data_offsets': [0, 0]}} if name == 'hello_tensor' else {}
+            write({**tensor, '__metadata__': {**HELLO, **HELLOS.get(name, {})}}, b'')
             continue
         outputs = answer(metadata, tensors)
         reply = {'prompt': metadata['prompt']}
-        if outputs is None or name == 'declines':
+        is_wrong = at in (str(n), 'all')
+        if outputs is None or (is_wrong and name == 'declines'):
             outputs, reply['declined'] = None, 'xpos'
         header, data = encode(reply, outputs or {}, json.loads(metadata['outputs']))
-        if n == at and name == 'length':
+        if is_wrong and name == 'length':
             sys.stdout.buffer.write(struct.pack('<Q', 2**60))
-        elif n == at and name in MISTAKES:
+        elif is_wrong and name in MISTAKES:
             header, data = MISTAKES[name](header, data)
-        elif n == at and name == 'twice':
+        elif is_wrong and name == 'twice':
             write(header, data)
         write(header, data)
+        if is_wrong and name.endswith('_end'):
+            read_message()
+            sys.exit(6)
 
 
 main()

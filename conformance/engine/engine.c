@@ -68,6 +68,14 @@ void suite_report(struct suite_run *run, struct conf_result *result)
     run->sink(run->user, result);
 }
 
+void suite_announce(struct suite_run *run, const struct conf_result *result)
+{
+    struct conf_result early = *result;
+    early.backend = run->backend;
+    if (run->options->fails)
+        run->options->fails(run->options->wants_user, &early);
+}
+
 /* Reports the reason why a kernel has no results, so that no kernel is missing from a report. */
 static void report_kernel(struct suite_run *run, enum posenc_kernel kernel,
                           enum conf_status status, const char *reason)

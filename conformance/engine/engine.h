@@ -44,7 +44,7 @@ struct conf_result {
     const char *numerics; /* numerics mode; "given" for kernels without angles */
     const struct posenc_backend *backend;
     enum conf_status status;
-    char reason[200]; /* reason of a status other than CONF_PASS */
+    char reason[400]; /* reason of a status other than CONF_PASS */
     /* Known mistake that reproduces the wrong values of `problem`, or ""; `searched` is true if one was sought. */
     char mistake[MISTAKE_TEXT];
     bool searched;
@@ -86,7 +86,10 @@ struct conf_options {
     /* Called before each check; returns true if this process runs it. Otherwise the sink gets CONF_ELSEWHERE with id,
      * kernel and backend alone. NULL: this process runs all checks. */
     bool (*wants)(const void *user, const struct posenc_backend *backend, const char *id);
-    const void *wants_user;
+    /* Called with a failure before its problem is run again, which may end the process; NULL: not called. The result
+     * follows. */
+    void (*fails)(const void *user, const struct conf_result *result);
+    const void *wants_user;        /* of both */
     const struct vectors *vectors; /* golden vectors; NULL: that suite is skipped */
 };
 /* Returns true if the options select a kernel. */

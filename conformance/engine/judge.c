@@ -232,15 +232,18 @@ static struct measure measure_of(const struct comparison *c, int64_t r, int64_t 
     return (struct measure){ fmax(ulp_of_f32(want), c->least_unit), c->limit };
 }
 
-/* Returns true if finite inputs of a program may overflow on the way: a product that is added, or a term or partial sum,
- * which the magnitude bounds. The result then depends on the order of operations. */
+/* Returns true if finite inputs of a program may overflow on the way: a square, a product that is added, or a term or
+ * partial sum, which the magnitude bounds. The result then depends on the order of operations. */
 static bool may_overflow(const struct comparison *c, int64_t r, int64_t column, double mass)
 {
     const struct call *call = c->call;
     const double most = 0x1.ffffffp127; /* rounds to infinity */
     if (!is_program(c))
         return false;
-    if (signature_of(call->problem.kernel)->rounded_limit && isfinite(mass) && mass >= most)
+    const struct signature *s = signature_of(call->problem.kernel);
+    if ((s->rounded_limit || s->error_limit) && isfinite(mass) && mass >= most)
+        return true;
+    if (s->overflows && s->overflows(call, r))
         return true;
     if (c->kind != COMPARE_SUM)
         return false;
@@ -256,8 +259,6 @@ struct stored_error compare_value(const struct comparison *c, int64_t r, int64_t
     *is_rounded = isnan(want)
                       ? isnan(got) && float_to_bits(got) != CALL_CANARY
                       : float_to_bits(got) == float_to_bits(exact_round(c->dtype, want));
-    if (may_overflow(c, r, column, mass))
-        return (struct stored_error){ 0.0, c->limit };
     if (is_program(c) && got == 0.0f && exact_round(c->dtype, want) == 0.0f)
         *is_rounded = true; /* of either sign */
     if (is_copied(c, column)) {
@@ -274,6 +275,8 @@ struct stored_error compare_value(const struct comparison *c, int64_t r, int64_t
         struct measure f32 = measure_of(c, r, column, want, mass);
         e = (struct stored_error){ fabs((double)got - want) / f32.unit, f32.limit };
     }
+    if (e.error > e.limit && may_overflow(c, r, column, mass))
+        e.error = 0.0;
     return e;
 }
 

@@ -88,7 +88,7 @@ bool require_clean(struct tally *t, const struct guard_result *g)
         }
         return false;
     }
-    if (g->declined) {
+    if (g->cause != GUARD_WRONG) {
         tally_decline(t, g->reason);
         return false;
     }
@@ -132,7 +132,7 @@ void tally_skip(struct tally *t, const char *reason)
 void tally_decline(struct tally *t, const char *reason)
 {
     char text[sizeof t->result.reason];
-    snprintf(text, sizeof text, "not offered: %.180s", reason);
+    snprintf(text, sizeof text, "not offered: %.280s", reason);
     tally_skip(t, text);
 }
 
@@ -143,7 +143,10 @@ static void explain_failure(struct tally *t)
     struct problem_line line;
     struct arena arena = { NULL };
     char error[NOTATION_ERROR];
-    if (r->status == CONF_FAIL && t->line[0] && notation_read(t->line, &line, &arena, error))
+    if (r->status != CONF_FAIL || !t->line[0])
+        return;
+    suite_announce(t->run, r);
+    if (notation_read(t->line, &line, &arena, error))
         r->searched = mistakes_find(t->run->implementation, &line.problem, r->mistake);
     arena_free(&arena);
 }

@@ -30,6 +30,9 @@ bool suite_selected(struct suite_run *run, const char *id);
 /* Counts and forwards a result, after setting its backend. */
 void suite_report(struct suite_run *run, struct conf_result *result);
 
+/* Announces a failure before its problem is run again. */
+void suite_announce(struct suite_run *run, const struct conf_result *result);
+
 /* A suite, or a part of one. It runs for each selected kernel that the backend provides. */
 struct suite {
     const char *name;

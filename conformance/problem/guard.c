@@ -236,11 +236,12 @@ void guard_set_other_threads(int threads)
 
 /* Explanation of the status of this thread's call. */
 static _Thread_local struct {
-    bool given, declined;
-    char reason[200];
+    bool given;
+    enum guard_reason cause;
+    char reason[GUARD_REASON];
 } explanation;
 
-void guard_explain(bool declined, const char *format, ...)
+void guard_explain(enum guard_reason cause, const char *format, ...)
 {
     char text[sizeof explanation.reason];
     va_list arguments;
@@ -248,7 +249,7 @@ void guard_explain(bool declined, const char *format, ...)
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     explanation.given = true;
-    explanation.declined = declined;
+    explanation.cause = cause;
     text_escape(text, explanation.reason, sizeof explanation.reason);
 }
 
@@ -285,7 +286,7 @@ static struct guard_result run_call(struct call *call, const struct posenc_backe
     if (returned) {
         describe_state(&result, before, after);
         if (result.status != POSENC_OK && explanation.given && !result.control_left) {
-            result.declined = explanation.declined;
+            result.cause = explanation.cause;
             memcpy(result.reason, explanation.reason, sizeof result.reason);
         }
     } else {

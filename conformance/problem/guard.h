@@ -26,17 +26,22 @@ void guard_destroy(struct guard *guard);
  * Otherwise a gap of less than 64 bytes, which holds the pattern, lies before the guard page. */
 struct tensor_allocator guard_memory(struct guard *guard, enum guard_mode mode);
 
+/* Causes of an error: the result is wrong; such calls were not offered; or the kernel declined this one. */
+enum guard_reason { GUARD_WRONG, GUARD_NOT_OFFERED, GUARD_DECLINED };
+
+enum { GUARD_REASON = 288 };
+
 /* Result of a guarded call. After `crashed`, the status is undefined. */
 struct guard_result {
     enum posenc_status status;
-    bool crashed;        /* SIGSEGV, SIGBUS, SIGILL, SIGFPE or SIGTRAP */
-    bool input_written;  /* the fault was a write to a read-only input */
-    bool overwritten;    /* the pattern around or between the rows of a tensor changed */
-    bool control_left;   /* rounding mode, flush-to-zero or trap bits changed */
-    bool declined;       /* guard_explain() says that the kernel does not offer such calls */
-    const void *address; /* of the fault */
-    char reason
-        [200]; /* for the first of these: signal, tensor, side and distance; or of the status */
+    bool crashed;            /* SIGSEGV, SIGBUS, SIGILL, SIGFPE or SIGTRAP */
+    bool input_written;      /* the fault was a write to a read-only input */
+    bool overwritten;        /* the pattern around or between the rows of a tensor changed */
+    bool control_left;       /* rounding mode, flush-to-zero or trap bits changed */
+    enum guard_reason cause; /* of guard_explain() */
+    const void *address;     /* of the fault */
+    /* For the first of these: signal, tensor, side and distance; or of the status. */
+    char reason[GUARD_REASON];
 };
 
 /* Runs a call and reports all of these. `guard` is the one that allocated the call's memory. NULL stands for other
@@ -50,9 +55,9 @@ struct guard_result guard_run(struct call *call, const struct posenc_backend *ba
 struct guard_result guard_run_in_modes(struct call *call, const struct posenc_backend *backend,
                                        struct guard *guard);
 
-/* Gives the reason why a kernel of this thread returns an error. The call was `declined`, or its result is wrong. */
-__attribute__((format(printf, 2, 3))) void guard_explain(bool declined, const char *format,
-                                                         ...);
+/* Gives the reason why a kernel of this thread returns an error. */
+__attribute__((format(printf, 2, 3))) void guard_explain(enum guard_reason cause,
+                                                         const char *format, ...);
 
 /* ---- Status for another process ---- */
 

@@ -139,6 +139,9 @@ struct signature {
     /* Returns the limit in ulp of the oracle's magnitudes for a program, which may round each operation, in any order.
      * NULL or 0: the correctly rounded result. */
     double (*rounded_limit)(const struct problem *problem);
+    /* Returns true if f32 arithmetic of a program may overflow in output row r of finite inputs, beside the magnitudes.
+     * NULL: never. */
+    bool (*overflows)(const struct call *call, int64_t r);
     bool copies;    /* unrotated channels are copies of x */
     bool uses_head; /* a channel depends on all channels of its head */
     /* Return sizes of DIM_ROW (NULL: problem->rows) and DIM_COLUMN. */

@@ -47,9 +47,13 @@ static bool open_socket(struct connection *connection, const char *command)
     struct stat status;
     char *end;
     const long fd = strtol(command + 3, &end, 10);
+    int type = 0;
+    socklen_t bytes = sizeof type;
     if (end == command + 3 || *end != '\0' || fd < 0 || fd > INT32_MAX ||
-        fstat((int)fd, &status) != 0 || !S_ISSOCK(status.st_mode))
-        return fail(connection, "expected fd:N with the number of an inherited socket");
+        fstat((int)fd, &status) != 0 || !S_ISSOCK(status.st_mode) ||
+        getsockopt((int)fd, SOL_SOCKET, SO_TYPE, &type, &bytes) != 0 || type != SOCK_STREAM)
+        return fail(connection,
+                    "expected fd:N with the number of an inherited socket of type SOCK_STREAM");
     connection->in = connection->out = (int)fd;
     return true;
 }
@@ -98,9 +102,18 @@ bool connection_open(struct connection *connection, const char *command, double 
 
 /* ---- End ---- */
 
-/* Describes how the shell ended. A shell reports the signal that ended its command as 128 plus the number. */
-static void describe_end(struct connection *connection, int status)
+/* Returns true if the shell has ended. */
+static bool has_ended(struct connection *connection)
 {
+    if (connection->pid > 0 && !connection->ended)
+        connection->ended = waitpid(connection->pid, &connection->status, WNOHANG) > 0;
+    return connection->ended;
+}
+
+/* Describes how the shell ended. A shell reports the signal that ended its command as 128 plus the number. */
+static void describe_end(struct connection *connection)
+{
+    const int status = connection->status;
     const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0,
               number = WIFSIGNALED(status) ? WTERMSIG(status)
                        : code > 128        ? code - 128
@@ -114,21 +127,18 @@ static void describe_end(struct connection *connection, int status)
         fail(connection, "the program ended by exit(%d)", code);
 }
 
-/* Sets the reason after the end of the stream: how the program ended, if it does so within the limit. */
+/* Sets the reason after the end of the stream: how the program ended. The end of a process follows at once. */
 static bool fail_at_end(struct connection *connection)
 {
-    int status = 0;
-    const double until = now_s() + connection->limit_s;
-    pid_t ended = 0;
-    while (connection->pid > 0 && ended == 0 && now_s() < until) {
-        ended = waitpid(connection->pid, &status, WNOHANG);
-        if (ended == 0)
-            nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
-    }
-    if (ended > 0)
-        describe_end(connection, status);
+    enum { MOST_S = 2 };
+    const double until = now_s() + fmin(connection->limit_s, MOST_S);
+    while (connection->pid > 0 && !has_ended(connection) && now_s() < until)
+        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+    if (connection->ended)
+        describe_end(connection);
     else
-        fail(connection, "the program closed the connection");
+        fail(connection, "the program closed %s",
+             connection->pid > 0 ? "its output" : "the socket");
     return false;
 }
 
@@ -138,7 +148,7 @@ bool connection_close(struct connection *connection)
     if (connection->pid == 0)
         return true;
     close(connection->out);
-    if (connection_receive(connection, &extra, 1))
+    if (connection_receive(connection, &extra, 1) == 1)
         return fail(connection, "the program sent more after its last answer");
     const bool good = strcmp(connection->reason, "the program ended by exit(0)") == 0;
     strcat(connection->reason, ", after its input was closed");
@@ -147,17 +157,22 @@ bool connection_close(struct connection *connection)
 
 /* ---- Bytes ---- */
 
-/* Waits until the connection is ready. */
+/* Waits until the connection is ready. Another process may hold the output of a program that has ended. */
 static bool wait_for(struct connection *connection, int fd, short events, double until)
 {
+    enum { POLL_MS = 50 };
     struct pollfd one = { .fd = fd, .events = events };
     for (;;) {
         const double left = until - now_s();
-        const int n = poll(&one, 1, (int)fmin(fmax(ceil(left * 1e3), 0.0), 1e6));
+        const bool ended = has_ended(connection); /* its last bytes are read all the same */
+        const int n =
+            poll(&one, 1, ended ? 0 : (int)fmin(fmax(ceil(left * 1e3), 0.0), POLL_MS));
         if (n > 0)
             return true;
         if (n < 0 && errno != EINTR)
             return fail(connection, "the connection failed: %s", strerror(errno));
+        if (n == 0 && ended)
+            return fail_at_end(connection);
         if (left <= 0.0)
             return fail(connection, "the program %s within %.3g s",
                         events == POLLIN ? "did not answer" : "did not read the prompt",
@@ -185,20 +200,19 @@ bool connection_send(struct connection *connection, const void *data, size_t n)
     return true;
 }
 
-bool connection_receive(void *user, void *to, size_t n)
+size_t connection_receive(void *user, void *to, size_t n)
 {
     struct connection *connection = user;
     const double until = now_s() + connection->limit_s;
-    for (char *at = to; n > 0;) {
-        if (!wait_for(connection, connection->in, POLLIN, until))
-            return false;
-        const ssize_t got = read(connection->in, at, n);
+    size_t at = 0;
+    bool more = true;
+    while (more && at < n && wait_for(connection, connection->in, POLLIN, until)) {
+        const ssize_t got = read(connection->in, (char *)to + at, n - at);
         if (got == 0 || (got < 0 && errno == ECONNRESET))
-            return fail_at_end(connection);
-        if (got < 0 && errno != EINTR && errno != EAGAIN)
-            return fail(connection, "the connection failed: %s", strerror(errno));
-        at += got > 0 ? got : 0;
-        n -= got > 0 ? (size_t)got : 0;
+            more = fail_at_end(connection);
+        else if (got < 0 && errno != EINTR && errno != EAGAIN)
+            more = fail(connection, "the connection failed: %s", strerror(errno));
+        at += got > 0 ? (size_t)got : 0;
     }
-    return true;
+    return at;
 }

@@ -12,8 +12,10 @@
 enum { CONNECTION_REASON = 256 };
 
 struct connection {
-    pid_t pid;                      /* of the shell that runs the command; 0 for a socket */
-    int in, out;                    /* -1: not open */
+    pid_t pid;   /* of the shell that runs the command; 0 for a socket */
+    int in, out; /* -1: not open */
+    bool ended;  /* the shell has ended, with this status of waitpid() */
+    int status;
     bool lacks_command;             /* the shell could not run it */
     double limit_s;                 /* for one message in either direction */
     char reason[CONNECTION_REASON]; /* of a failure: "the program ended by exit(3)" */
@@ -25,10 +27,10 @@ bool connection_is_socket(const char *command);
 /* Starts `command` by sh -c, or uses the socket N of "fd:N". Returns false and sets connection->reason on failure. */
 bool connection_open(struct connection *connection, const char *command, double limit_s);
 
-/* Return false, and set the reason, if the program ended, or takes longer than the limit. The second is a
- * message_source. */
+/* Return false, or fewer bytes, and set the reason, if the program ended, or takes longer than the limit. The second is
+ * a message_source. */
 bool connection_send(struct connection *connection, const void *data, size_t n);
-bool connection_receive(void *connection, void *to, size_t n);
+size_t connection_receive(void *connection, void *to, size_t n);
 
 /* Closes the program's input, waits for its end, and requires that it sent nothing more. Returns false and sets the
  * reason on failure. A socket stays open. */

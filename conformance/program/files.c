@@ -24,6 +24,7 @@ static struct {
     const struct call *call; /* of the expected rows */
     const double *const *expected;
     int n;                     /* prompts of the current case */
+    size_t n_written;          /* prompts of all cases */
     char reason[MESSAGE_TEXT]; /* of the first file that could not be written */
 } files;
 
@@ -36,6 +37,8 @@ void program_set_expected(const struct call *call, const double *const *rows)
 }
 
 void files_begin_case(void) { files.n = 0; }
+
+size_t program_files_count(void) { return files.n_written; }
 
 const char *program_files_error(void) { return files.reason[0] != '\0' ? files.reason : NULL; }
 
@@ -128,6 +131,7 @@ enum message_status files_write_prompt(struct prompt *prompt, struct message *an
     make_path(prompt, "prompts", path);
     write_file(path, &prompt->message);
     write_line(prompt);
+    files.n_written++;
     fill_outputs(prompt);
     if (!prompt_answer(prompt, answer))
         return MESSAGE_WRONG;
@@ -140,7 +144,7 @@ enum message_status files_write_prompt(struct prompt *prompt, struct message *an
 
 /* ---- Reading ---- */
 
-static bool read_bytes(void *file, void *to, size_t n) { return fread(to, 1, n, file) == n; }
+static size_t read_bytes(void *file, void *to, size_t n) { return fread(to, 1, n, file); }
 
 /* Opens a regular file. A link or a pipe is none, as it could lead elsewhere or make this program wait. */
 static FILE *open_regular(const char *path, char reason[MESSAGE_TEXT])
@@ -149,8 +153,10 @@ static FILE *open_regular(const char *path, char reason[MESSAGE_TEXT])
     const int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode))
         return fdopen(fd, "rb");
-    snprintf(reason, MESSAGE_TEXT, "it is no regular file%s%s", fd < 0 ? ": " : "",
-             fd < 0 ? strerror(errno) : "");
+    snprintf(reason, MESSAGE_TEXT, "%s: expected a regular file",
+             fd >= 0          ? "it is a folder or a device"
+             : errno == ELOOP ? "it is a symbolic link"
+                              : strerror(errno));
     if (fd >= 0)
         close(fd);
     return NULL;
@@ -164,8 +170,10 @@ static enum message_status read_file(FILE *file, const struct prompt *prompt,
     enum message_status read = message_read(answer, read_bytes, file, most, reason);
     const char *own = message_text(answer, "prompt"),
                *number = message_text(&prompt->message, "prompt");
+    char came[MESSAGE_TEXT];
+    snprintf(came, sizeof came, "%s", reason);
     if (read == MESSAGE_CUT)
-        snprintf(reason, MESSAGE_TEXT, "it is shorter than its header says");
+        snprintf(reason, MESSAGE_TEXT, "it %s%.180s", *came ? "ends " : "is empty", came);
     else if (read == MESSAGE_WHOLE && fgetc(file) != EOF)
         snprintf(reason, MESSAGE_TEXT, "it is longer than its header says");
     else if (read == MESSAGE_WHOLE && (!own || strcmp(own, number) != 0))

@@ -41,8 +41,7 @@ void message_describe(const struct message_tensor *tensor, char text[MESSAGE_TEX
 /* Returns the bytes of an element: the digits in the name of a type are its bits. 0: unknown. */
 static size_t item_bytes(const char *dtype)
 {
-    static const char *const known[] = { "F64", "F32", "F16", "BF16", "I64", "I32",
-                                         "I16", "I8",  "U64", "U32",  "U16", "U8" };
+    static const char *const known[] = { "F64", "F32", "F16", "BF16", "I64", "I32" };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(dtype, known[i]) == 0)
             return strtoul(dtype + strcspn(dtype, "123456789"), NULL, 10) / 8;
@@ -130,16 +129,25 @@ give_reason(char reason[MESSAGE_TEXT], enum message_status status, const char *f
     return status;
 }
 
-/* Reads dtype and shape of a tensor. */
-static bool read_tensor(const char *name, const json_t *entry, struct message_tensor *tensor)
+/* Writes that a value of the header is wrong, or missing if it is NULL. */
+static enum message_status reject_value(char reason[MESSAGE_TEXT], enum message_status status,
+                                        const char *member, const char *name,
+                                        const json_t *value, const char *expected)
 {
-    const char *dtype = json_string_value(json_object_get(entry, "dtype"));
-    const json_t *shape = json_object_get(entry, "shape"), *size;
-    int64_t sizes[MESSAGE_DIMS];
+    char *text = value ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+    give_reason(reason, status, "%s '%.40s' is %.60s: expected %s", member, name,
+                text ? text : "missing", expected);
+    free(text);
+    return status;
+}
+
+/* Reads a shape. Returns false if it is none, or has too many elements. */
+static bool read_shape(const json_t *shape, int64_t sizes[MESSAGE_DIMS])
+{
+    const json_t *size;
     uint64_t elements = 1;
     size_t i;
-    if (!dtype || item_bytes(dtype) == 0 || !json_is_array(shape) ||
-        json_array_size(shape) > MESSAGE_DIMS)
+    if (!json_is_array(shape) || json_array_size(shape) > MESSAGE_DIMS)
         return false;
     json_array_foreach(shape, i, size)
     {
@@ -149,8 +157,25 @@ static bool read_tensor(const char *name, const json_t *entry, struct message_te
             elements > SIZE_MAX / 16)
             return false;
     }
-    *tensor = message_tensor(name, dtype, (int)json_array_size(shape), sizes);
     return true;
+}
+
+/* Reads dtype and shape of a tensor. */
+static enum message_status read_tensor(const char *name, const json_t *entry,
+                                       struct message_tensor *tensor, char reason[MESSAGE_TEXT])
+{
+    const json_t *type = json_object_get(entry, "dtype"),
+                 *shape = json_object_get(entry, "shape");
+    const char *dtype = json_string_value(type);
+    int64_t sizes[MESSAGE_DIMS];
+    if (!dtype || item_bytes(dtype) == 0)
+        return reject_value(reason, MESSAGE_WRONG, "dtype of its tensor", name, type,
+                            "one of F64, F32, F16, BF16, I64, I32");
+    if (!read_shape(shape, sizes))
+        return reject_value(reason, MESSAGE_WRONG, "shape of its tensor", name, shape,
+                            "at most 4 integers from 0 to 4294967295");
+    *tensor = message_tensor(name, dtype, (int)json_array_size(shape), sizes);
+    return MESSAGE_WHOLE;
 }
 
 /* Reads an entry of the header. Tensors may come in any order, and must not overlap. */
@@ -162,10 +187,16 @@ static enum message_status read_entry(struct message *message, const char *name,
         return give_reason(reason, MESSAGE_WRONG, "it has more than %d tensors",
                            MESSAGE_TENSORS);
     struct message_tensor *tensor = &message->tensors[message->n];
-    if (!read_tensor(name, entry, tensor) || tensor->bytes != to - from)
+    char text[MESSAGE_TEXT];
+    if (read_tensor(name, entry, tensor, reason) != MESSAGE_WHOLE)
+        return MESSAGE_WRONG;
+    message_describe(tensor, text);
+    if (tensor->bytes != to - from)
         return give_reason(reason, MESSAGE_WRONG,
-                           "dtype, shape and data_offsets of its tensor '%.40s' do not agree",
-                           name);
+                           "data_offsets of its tensor '%.40s' are [%llu, %llu]: expected %zu "
+                           "bytes between them for %.60s",
+                           name, (unsigned long long)from, (unsigned long long)to,
+                           tensor->bytes, text);
     tensor->offset = from;
     for (size_t i = 0; i < message->n; i++) {
         const struct message_tensor *other = &message->tensors[i];
@@ -189,32 +220,58 @@ static enum message_status read_header(struct message *message, json_t *header, 
     *total = 0;
     json_object_foreach(header, name, entry)
     {
+        json_t *offsets = json_object_get(entry, "data_offsets");
         json_int_t from, to;
         if (strcmp(name, "__metadata__") == 0)
             continue;
-        if (json_unpack(json_object_get(entry, "data_offsets"), "[I,I!]", &from, &to) != 0 ||
-            from < 0 || to < from)
-            return give_reason(reason, MESSAGE_LOST,
-                               "data_offsets of a tensor are no two offsets in order");
+        if (!json_is_object(entry))
+            return reject_value(reason, MESSAGE_LOST, "its tensor", name, entry,
+                                "an object with dtype, shape and data_offsets");
+        if (json_unpack(offsets, "[I,I!]", &from, &to) != 0 || from < 0 || to < from)
+            return reject_value(reason, MESSAGE_LOST, "data_offsets of its tensor", name,
+                                offsets, "two integers of at least 0 in order");
         *total = (uint64_t)to > *total ? (uint64_t)to : *total;
         covered += (uint64_t)(to - from);
         if (status == MESSAGE_WHOLE)
             status = read_entry(message, name, entry, (uint64_t)from, (uint64_t)to, reason);
     }
     if (status == MESSAGE_WHOLE && covered != *total)
-        return give_reason(reason, MESSAGE_WRONG, "its tensors leave gaps between their data");
+        return give_reason(reason, MESSAGE_WRONG,
+                           "its tensors leave %llu of %llu bytes uncovered",
+                           (unsigned long long)(*total - covered), (unsigned long long)*total);
     return status;
 }
 
-/* Returns the metadata if it is an object of texts, or NULL. */
-static json_t *read_metadata(json_t *header)
+/* Sets the metadata if they are an object of texts. */
+static enum message_status read_metadata(struct message *message, json_t *header,
+                                         char reason[MESSAGE_TEXT])
 {
     json_t *metadata = json_object_get(header, "__metadata__"), *value;
     const char *name;
     if (!json_is_object(metadata))
-        return NULL;
-    json_object_foreach(metadata, name, value) if (!json_is_string(value)) return NULL;
-    return json_incref(metadata);
+        return give_reason(reason, MESSAGE_WRONG,
+                           "its __metadata__ %s: expected an object whose values are strings",
+                           metadata ? "is no object" : "is missing");
+    json_object_foreach(metadata, name, value)
+    {
+        if (!json_is_string(value))
+            return reject_value(reason, MESSAGE_WRONG, "the member of __metadata__", name,
+                                value, "a string");
+    }
+    message->metadata = json_incref(metadata);
+    return MESSAGE_WHOLE;
+}
+
+/* Reads n bytes from the source. Otherwise writes how many of them came, unless none of the message did. Its length is
+ * no `part`. */
+static bool take(message_source *source, void *user, void *to, size_t n, const char *part,
+                 char reason[MESSAGE_TEXT])
+{
+    const size_t got = source(user, to, n);
+    if (got < n && (got > 0 || part))
+        give_reason(reason, MESSAGE_CUT, "after %zu of %zu bytes of its %s", got, n,
+                    part ? part : "length");
+    return got == n;
 }
 
 static enum message_status read_data(struct message *message, json_t *header,
@@ -232,16 +289,12 @@ static enum message_status read_data(struct message *message, json_t *header,
     message->buffer = malloc(total + 1);
     if (!message->buffer)
         return give_reason(reason, MESSAGE_LOST, "out of memory");
-    if (!source(user, message->buffer, total))
+    if (!take(source, user, message->buffer, total, "data", reason))
         return MESSAGE_CUT;
     for (size_t i = 0; i < message->n; i++)
         message->tensors[i].data =
             (const unsigned char *)message->buffer + message->tensors[i].offset;
-    message->metadata = read_metadata(header);
-    if (!message->metadata)
-        return give_reason(reason, MESSAGE_WRONG,
-                           "its __metadata__ is no object whose values are strings");
-    return status;
+    return status == MESSAGE_WHOLE ? read_metadata(message, header, reason) : status;
 }
 
 enum message_status message_read(struct message *message, message_source *source, void *user,
@@ -250,7 +303,8 @@ enum message_status message_read(struct message *message, message_source *source
     unsigned char bytes[LENGTH_BYTES];
     uint64_t length = 0;
     *message = (struct message){ .n = 0 };
-    if (!source(user, bytes, sizeof bytes))
+    reason[0] = '\0';
+    if (!take(source, user, bytes, sizeof bytes, NULL, reason))
         return MESSAGE_CUT;
     for (int i = LENGTH_BYTES; i-- > 0;)
         length = length << 8 | bytes[i];
@@ -259,19 +313,22 @@ enum message_status message_read(struct message *message, message_source *source
                            "its first 8 bytes announce a header of %llu bytes, expected at "
                            "most %d",
                            (unsigned long long)length, MOST_HEADER);
-    char *text = malloc(length + 1);
+    char *text = calloc(length + 1, 1);
     if (!text)
         return give_reason(reason, MESSAGE_LOST, "out of memory");
     enum message_status status = MESSAGE_CUT;
-    if (source(user, text, length)) {
+    if (take(source, user, text, length, "header", reason)) {
         json_error_t error;
         json_t *header = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
-        status = json_is_object(header)
-                     ? read_data(message, header, source, user, most_bytes, reason)
-                     : give_reason(reason, MESSAGE_LOST,
-                                   "its header is no JSON object: %.60s at byte %d",
-                                   header ? "another value" : error.text,
-                                   header ? 0 : error.position);
+        if (json_is_object(header))
+            status = read_data(message, header, source, user, most_bytes, reason);
+        else if (text[strspn(text, " \t\r\n")] != '{')
+            status = give_reason(reason, MESSAGE_LOST,
+                                 "its header is no JSON object: expected '{' at its start");
+        else
+            status = give_reason(reason, MESSAGE_LOST,
+                                 "its header is no JSON object: %.60s at byte %d", error.text,
+                                 error.position);
         json_decref(header);
     }
     free(text);

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum { MESSAGE_TENSORS = 8, MESSAGE_DIMS = 4, MESSAGE_NAME = 32, MESSAGE_TEXT = 160 };
+enum { MESSAGE_TENSORS = 8, MESSAGE_DIMS = 4, MESSAGE_NAME = 32, MESSAGE_TEXT = 224 };
 
 /* A dense tensor. */
 struct message_tensor {
@@ -49,17 +49,17 @@ struct message_tensor message_tensor(const char *name, const char *dtype, int ra
 /* Returns the message in malloc'ed memory, or NULL if out of memory. */
 void *message_encode(const struct message *message, size_t *bytes);
 
-/* A source of bytes. Returns false, after setting a reason of its own, if it has fewer than n. */
-typedef bool message_source(void *user, void *to, size_t n);
+/* A source of n bytes. Returns their number, which is less at its end; it then has a reason of its own. */
+typedef size_t message_source(void *user, void *to, size_t n);
 
 enum message_status {
     MESSAGE_WHOLE,
     MESSAGE_WRONG, /* was read to its end, and breaks the format */
     MESSAGE_LOST,  /* its end is unknown, so that nothing after it can be read */
-    MESSAGE_CUT    /* the source ended, and has the reason */
+    MESSAGE_CUT    /* the source ended and has the reason; here is how many bytes came, or "" */
 };
 
-/* Reads a message whose tensors have at most `most_bytes` bytes. Writes a reason if it is wrong or lost. */
+/* Reads a message whose tensors have at most `most_bytes` bytes. Writes a reason unless it is whole. */
 enum message_status message_read(struct message *message, message_source *source, void *user,
                                  size_t most_bytes, char reason[MESSAGE_TEXT]);
 

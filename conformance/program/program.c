@@ -40,7 +40,7 @@ void program_set_case(const char *id)
 static void lose(const char *format, ...) PRINTF_LIKE(1, 2);
 static void lose(const char *format, ...)
 {
-    char reason[CONNECTION_REASON + MESSAGE_TEXT];
+    char reason[CONNECTION_REASON + 2 * MESSAGE_TEXT];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(reason, sizeof reason, format, arguments);
@@ -86,12 +86,16 @@ static enum message_status ask_connection(struct prompt *prompt, struct message 
                               most_bytes(prompt), reason);
     guard_resume();
     if (status == MESSAGE_CUT)
-        lose("%s, at prompt %s", program.connection.reason, number);
+        lose("%s%s%s, at prompt %s", program.connection.reason, *reason ? " " : "", reason,
+             number);
     if (status == MESSAGE_LOST)
         lose("the answer to prompt %s cannot be read: %s", number, reason);
     const char *own = message_text(answer, "prompt");
-    if (status == MESSAGE_WHOLE && (!own || strcmp(own, number) != 0))
-        lose("the answer to prompt %s has the number %.24s", number, own ? own : "(none)");
+    if (status == MESSAGE_WHOLE && !own)
+        lose("the answer to prompt %s has no member 'prompt': expected '%s'", number, number);
+    if (status == MESSAGE_WHOLE && strcmp(own, number) != 0)
+        lose("the answer to prompt %s has the prompt number '%.24s': expected '%s'", number,
+             own, number);
     return status;
 }
 
@@ -130,17 +134,22 @@ static enum posenc_status use_answer(const struct prompt *prompt, const struct m
 {
     const char *declined = message_text(answer, "declined"),
                *error = message_text(answer, "error");
+    const bool both = declined && answer->n > 0;
     if (status != MESSAGE_WHOLE)
-        guard_explain(false, "the answer cannot be read: %s", reason);
-    else if (declined)
-        guard_explain(true, "%s", declined);
+        guard_explain(GUARD_WRONG, "the answer cannot be read: %s", reason);
     else if (error)
-        guard_explain(false, "the program reports an error: %s", error);
+        guard_explain(GUARD_WRONG, "the program reports an error: %s",
+                      *error ? error : "(an empty text)");
+    else if (both)
+        guard_explain(GUARD_WRONG,
+                      "the answer has tensors and 'declined': expected one of them");
+    else if (declined)
+        guard_explain(GUARD_DECLINED, "%s", *declined ? declined : "(an empty reason)");
     else if (!prompt_accept(prompt, answer, reason))
-        guard_explain(false, "the answer is wrong: %s", reason);
+        guard_explain(GUARD_WRONG, "the answer is wrong: %s", reason);
     else
         return POSENC_OK;
-    return declined ? POSENC_ERR_NOT_PROVIDED : POSENC_ERR_ARGUMENT;
+    return declined && !error && !both ? POSENC_ERR_NOT_PROVIDED : POSENC_ERR_ARGUMENT;
 }
 
 static enum posenc_status run_kernel(enum posenc_kernel kernel, const void *args)
@@ -151,10 +160,10 @@ static enum posenc_status run_kernel(enum posenc_kernel kernel, const void *args
     const struct problem *problem = guard_last_problem(), blank = problem_blank(kernel);
     enum posenc_status status = POSENC_ERR_NOT_PROVIDED;
     if (!prompt_make(&prompt, kernel, args, problem ? problem : &blank, program.case_id)) {
-        guard_explain(false, "out of memory");
+        guard_explain(GUARD_WRONG, "out of memory");
         status = POSENC_ERR_MEMORY;
     } else if (!is_offered(&prompt, reason)) {
-        guard_explain(true, "%s", reason);
+        guard_explain(GUARD_NOT_OFFERED, "%s", reason);
     } else {
         const enum message_status read = program.ask(&prompt, &answer, reason);
         status = use_answer(&prompt, &answer, read, reason);
@@ -204,16 +213,39 @@ static bool reject(char error[PROGRAM_ERROR], const char *format, ...)
 static bool check_words(const char *member, const char *text, const char *const *known,
                         char error[PROGRAM_ERROR])
 {
-    char words[512], *rest = words, *word;
-    snprintf(words, sizeof words, "%s", text);
-    while ((word = strtok_r(rest, " ", &rest)) != NULL) {
-        size_t i = 0;
-        while (known[i] && strcmp(known[i], word) != 0)
-            i++;
-        if (!known[i])
-            return reject(error, "its hello: %s: '%.40s' is unknown", member, word);
+    char list[PROGRAM_ERROR - 128] = "";
+    for (size_t i = 0; known[i]; i++)
+        text_list_add(list, sizeof list, " ", known[i]);
+    const char *word = text ? text + strspn(text, " ") : NULL;
+    bool good = true;
+    while (word && good) {
+        const size_t n = strcspn(word, " ");
+        good = (n > 0 && text_has_word(list, ' ', word, n)) ||
+               reject(error, "its hello: %s: '%.*s': expected some of %s, with blanks between",
+                      member, n < 40 ? (int)n : 40, word, list);
+        word += n + strspn(word + n, " ");
+        word = *word ? word : NULL;
     }
-    return true;
+    return good;
+}
+
+/* Requires a member to have letters a-z, digits and _ alone. */
+static bool check_name(const char *name, char error[PROGRAM_ERROR])
+{
+    static const char good[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
+    const size_t n = strlen(name);
+    return (n > 0 && n < sizeof program.name && strspn(name, good) == n) ||
+           reject(error, "its hello: name: '%.80s': expected 1 to 63 of a-z, 0-9 and _", name);
+}
+
+/* Reads a number of decimal digits. */
+static bool read_max_position(const char *text, char error[PROGRAM_ERROR])
+{
+    errno = 0;
+    program.max_position = text ? strtoll(text, NULL, 10) : INT64_MAX;
+    return !text || (*text && strspn(text, "0123456789") == strlen(text) && errno == 0) ||
+           reject(error, "its hello: max_position: '%.40s': expected an integer from 0 to %lld",
+                  text, (long long)INT64_MAX);
 }
 
 static bool read_hello(const struct message *hello, char error[PROGRAM_ERROR])
@@ -227,20 +259,26 @@ static bool read_hello(const struct message *hello, char error[PROGRAM_ERROR])
                *fused = message_text(hello, "fused");
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
         kernel_names[k] = posenc_kernel_name((enum posenc_kernel)k);
+    if (strcmp(message_text(hello, "hello"), "1") != 0)
+        return reject(error, "its hello: hello: '%.40s': expected '1'",
+                      message_text(hello, "hello"));
+    if (hello->n > 0)
+        return reject(error, "its hello has a tensor '%s': expected metadata alone",
+                      hello->tensors[0].name);
     if (!name || !kernels)
         return reject(error, "its hello has no '%s': expected a string",
                       name ? "kernels" : "name");
-    if (!check_words("kernels", kernels, kernel_names, error) ||
-        !check_words("dtypes", dtypes ? dtypes : "", dtype_names, error) ||
-        !check_words("numerics", numerics ? numerics : "", numerics_names, error))
+    if (!check_name(name, error) || !check_words("kernels", kernels, kernel_names, error) ||
+        !check_words("dtypes", dtypes && *dtypes ? dtypes : NULL, dtype_names, error) ||
+        !check_words("numerics", numerics, numerics_names, error) ||
+        !read_max_position(most, error))
         return false;
-    if (most && (strspn(most, "0123456789") != strlen(most) || strlen(most) > 18 || !*most))
-        return reject(error, "its hello: max_position: '%.40s': expected an integer", most);
+    if (fused && strcmp(fused, "0") != 0 && strcmp(fused, "1") != 0)
+        return reject(error, "its hello: fused: '%.40s': expected '0' or '1'", fused);
     snprintf(program.name, sizeof program.name, "%s", name);
     snprintf(program.description, sizeof program.description, "%s",
              description ? description : "a program");
     snprintf(program.numerics, sizeof program.numerics, "%s", numerics ? numerics : "");
-    program.max_position = most ? strtoll(most, NULL, 10) : INT64_MAX;
     for (int d = 0; d < 3; d++)
         program.dtypes[d] =
             dtypes && text_has_word(dtypes, ' ', dtype_names[d], strlen(dtype_names[d]));
@@ -260,7 +298,8 @@ static bool receive_hello(struct message *hello, bool skips, char error[PROGRAM_
         const enum message_status status =
             message_read(hello, connection_receive, &program.connection, MOST_BYTES, reason);
         if (status == MESSAGE_CUT)
-            return reject(error, "%s, at its hello", program.connection.reason);
+            return reject(error, "%s%s%s, at its hello", program.connection.reason,
+                          *reason ? " " : "", reason);
         if (status != MESSAGE_WHOLE && !(skips && status == MESSAGE_WRONG))
             return reject(error, "its hello cannot be read: %s", reason);
         if (status == MESSAGE_WHOLE && message_text(hello, "hello"))

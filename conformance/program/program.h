@@ -34,6 +34,8 @@ const struct posenc_backend *program_write_prompts(const char *folder);
 const struct posenc_backend *program_read_answers(const char *folder);
 /* Sets the next call and its expected rows, in f64 rounded to odd (oracle.h). */
 void program_set_expected(const struct call *call, const double *const *rows);
+/* Returns the number of prompts that were written. */
+size_t program_files_count(void);
 /* Returns the first file that could not be written, with the reason; or NULL. */
 const char *program_files_error(void);
 

@@ -206,7 +206,7 @@ static void compare_adjoint(struct tally *t, const struct call *sums, const stru
 
 const struct property properties_scores[] = {
     { "distance", .check_output = check_by_distance, .problems = "biases", .edit = edit_fill_x,
-      .user = &plus_one },
+      .user = &plus_one, .by_bits = true },
     { "by-hand", .expected = expected_t5, .problems = "biases",
       .needed_field = "bidirectional" },
     { "by-batch", .twin = "batch=1 heads=12 slopes_by_batch=false", .problems = "biases",
@@ -218,7 +218,7 @@ const struct property properties_scores[] = {
     { "transformer-xl", .expected = expected_transformer_xl },
     { "deberta", .expected = expected_deberta },
     { "distance", .check_output = check_by_distance, .problems = "relative-distance",
-      .edit = edit_no_content },
+      .edit = edit_no_content, .by_bits = true },
     { "adjoint", .compare_outputs = compare_adjoint, .problems = "sums",
       .twin = "relative_bias" },
     { 0 },

@@ -28,11 +28,22 @@ struct random_suite {
     struct problem_set *set;
     struct tally tally;
     bool pairs_failed;
-    size_t n_answered, n_declined; /* problems of the current case */
-    char decline[200];             /* reason of the last one that was declined */
+    size_t n_answered, n_not_offered; /* problems of the current case */
+    bool was_declined;                /* by the answer to one of them */
+    char reason[200];                 /* of the last one that was not offered */
 };
 
 /* ---- Problems ---- */
+
+/* Sets the reason and the problem of the case's failure. */
+static void fail_with(struct random_suite *r, const struct trial *trial,
+                      const struct problem *problem)
+{
+    r->tally.result.status = CONF_PASS; /* of the checks before this failure */
+    r->tally.problem = problem;
+    require(&r->tally, false, "%s", trial->result.reason);
+    r->tally.problem = NULL;
+}
 
 /* Runs a problem at the end or, for an odd `turn`, the start of its pages; in full runs at both. Shrinks a problem
  * that fails, reports it, and returns false. */
@@ -46,19 +57,20 @@ static bool check_problem(struct random_suite *r, const struct problem *problem,
     for (int i = 0; i < modes; i++) {
         trial_run(&trial, problem);
         r->tally.result.checked += trial.result.checked;
-        if (trial.ended.declined) {
-            r->n_declined++;
-            snprintf(r->decline, sizeof r->decline, "%s", trial.result.reason);
+        if (trial.ended.cause != GUARD_WRONG) {
+            r->n_not_offered++;
+            r->was_declined = r->was_declined || trial.ended.cause == GUARD_DECLINED;
+            snprintf(r->reason, sizeof r->reason, "%s", trial.result.reason);
             return true;
         }
         r->n_answered += trial.result.checked > 0; /* a call without an element asks nothing */
         if (trial.result.status != CONF_PASS) {
             const bool crashed = trial.ended.crashed && !trial.ended.input_written;
             struct problem least = *problem;
+            fail_with(r, &trial, problem);
+            suite_announce(r->run, &r->tally.result);
             trial_shrink(&trial, &least);
-            r->tally.problem = &least;
-            require(&r->tally, false, "%s", trial.result.reason);
-            r->tally.problem = NULL;
+            fail_with(r, &trial, &least);
             r->tally.result.status = crashed ? CONF_CRASH : CONF_FAIL;
             return false;
         }
@@ -67,18 +79,21 @@ static bool check_problem(struct random_suite *r, const struct problem *problem,
     return require(&r->tally, true, "checked");
 }
 
-/* Says that some problems were not offered. The case is skipped if all were. */
-static void report_declined(struct random_suite *r)
+/* Says that some problems were not offered. The case is skipped if an answer declined one, or if the hello offers none:
+ * a program must not choose the problems that it passes after it has seen them. */
+static void report_not_offered(struct random_suite *r)
 {
-    char *reason = r->tally.result.reason;
-    if (r->n_declined == 0 || r->tally.result.status != CONF_PASS)
+    char text[sizeof r->tally.result.reason];
+    if (r->n_not_offered == 0 || r->tally.result.status != CONF_PASS)
         return;
+    snprintf(text, sizeof text, "%zu of %zu problems were not offered: %.120s",
+             r->n_not_offered, r->n_answered + r->n_not_offered, r->reason);
     if (r->n_answered == 0)
-        tally_decline(&r->tally, r->decline);
+        tally_decline(&r->tally, r->reason);
+    else if (r->was_declined)
+        tally_skip(&r->tally, text);
     else
-        snprintf(reason, sizeof r->tally.result.reason,
-                 "%zu of %zu problems were not offered: %.120s", r->n_declined,
-                 r->n_answered + r->n_declined, r->decline);
+        snprintf(r->tally.result.reason, sizeof r->tally.result.reason, "%s", text);
 }
 
 /* Records the coverage. Fails if a class never occurred, or two large sizes never occurred together. */
@@ -317,12 +332,13 @@ void suite_random(struct suite_run *run, enum posenc_kernel kernel)
                          cases[i].name))
             continue;
         r.set = problem_set_get(&key);
-        r.n_answered = r.n_declined = 0;
+        r.n_answered = r.n_not_offered = 0;
+        r.was_declined = false;
         if (!r.guard)
             tally_skip(&r.tally, "this system protects no memory");
         else if (require(&r.tally, r.set && r.set->n > 0, "no problem was accepted"))
             cases[i].check(&r);
-        report_declined(&r);
+        report_not_offered(&r);
         tally_end(&r.tally);
     }
     guard_destroy(r.guard);

@@ -36,6 +36,38 @@ static double error_limit(const struct problem *p, bool fused)
     return 2.0 * k / (1.0 - k * 0x1p-24) + rounded_products + 2.0 + 1.0;
 }
 
+/* ---- Mean square ---- */
+
+/* Channels of which the mean square is that of a row: the row itself, or all heads of its token. */
+struct normed_channels {
+    const float *x;
+    int64_t n;
+};
+
+static struct normed_channels normed_channels_of(const struct call *call, int64_t r)
+{
+    const struct problem *p = &call->problem;
+    const int64_t heads = p->parameters[ACROSS_HEADS].flag ? p->heads : 1;
+    return (struct normed_channels){ call->x + (r - r % heads) * p->dim, heads * p->dim };
+}
+
+/* Returns the sum of squares; f64 holds that of any finite row. */
+static double sum_of_squares(const struct call *call, int64_t r)
+{
+    const struct normed_channels all = normed_channels_of(call, r);
+    double sum = 0.0;
+    for (int64_t i = 0; i < all.n; i++)
+        sum += (double)all.x[i] * (double)all.x[i];
+    return sum;
+}
+
+/* Returns true for a finite sum of squares that is infinite in f32, or nearly so. */
+static bool square_overflows(const struct call *call, int64_t r)
+{
+    const double sum = sum_of_squares(call, r);
+    return isfinite(sum) && sum >= 0x1.fffp127;
+}
+
 #define ACTIVATIONS .dims = { DIM_BATCH, DIM_TOKEN, DIM_HEAD, DIM_CHANNEL }
 
 const struct signature signature_rope_qk_norm = {
@@ -57,6 +89,7 @@ const struct signature signature_rope_qk_norm = {
     .channels = MEMBER(dim),
     .rotary = MEMBER(rotary_dim),
     .error_limit = error_limit,
+    .overflows = square_overflows,
     .uses_head = true,
     .fields =
         FIELDS_TOKENS "values_dtype table_dtype heads head_dim rotary_dim rotary_offset rows "
@@ -68,19 +101,6 @@ const struct signature signature_rope_qk_norm = {
 };
 
 /* ---- Expected rows ---- */
-
-/* Channels of which the mean square is that of a row: the row itself, or all heads of its token. */
-struct normed_channels {
-    const float *x;
-    int64_t n;
-};
-
-static struct normed_channels normed_channels_of(const struct call *call, int64_t r)
-{
-    const struct problem *p = &call->problem;
-    const int64_t heads = p->parameters[ACROSS_HEADS].flag ? p->heads : 1;
-    return (struct normed_channels){ call->x + (r - r % heads) * p->dim, heads * p->dim };
-}
 
 /* Factor of a row, 1 / sqrt(mean square + epsilon): `root` if that is a number above 0. Otherwise `scale` is 0 (a
  * square overflows) or NaN. */
@@ -191,11 +211,10 @@ static void magnitudes_norm(const struct oracle *oracle, int64_t r, double *magn
     const struct problem *p = &call->problem;
     const int64_t half = p->rotary_dim / 2, from = p->rotary_offset;
     const int64_t row = oracle_row_position(p, r, p->heads) * half;
-    const struct normed_channels all = normed_channels_of(call, r);
-    double sum = 0.0, weight[2];
-    for (int64_t i = 0; i < all.n; i++)
-        sum += (double)all.x[i] * (double)all.x[i];
-    const double root = 1.0 / sqrt(sum / (double)all.n + (double)p->parameters[EPSILON].f32);
+    const double n = (double)normed_channels_of(call, r).n;
+    const double root =
+        1.0 / sqrt(sum_of_squares(call, r) / n + (double)p->parameters[EPSILON].f32);
+    double weight[2];
     for (int64_t k = 0; k < p->dim; k++) {
         const double own = channel_magnitude(call, root, r, k, weight);
         magnitudes[k] = larger_magnitude(own, own, *weight, *weight);

@@ -51,7 +51,7 @@ static bool is_applied(const struct property *property, enum posenc_kernel kerne
     return has && (!property->needed_field || kernel_has_field(kernel, property->needed_field));
 }
 
-/* Returns true for a property that compares bits, which a program need not reproduce. */
+/* Returns true for a property that compares bits of results: with those of another call, of another part, or by hand. */
 static bool compares_bits(const struct property *property)
 {
     return property->by_bits ||
