@@ -193,12 +193,13 @@ static void row_relative(const struct oracle *oracle, int o, int64_t r, double *
     }
 }
 
-/* Sets the magnitude of each score to its larger term. */
+/* Sets the magnitude of each score to its larger term, or to a NaN if one is. */
 static void magnitudes_relative(const struct oracle *oracle, int64_t r, double *magnitudes)
 {
     for (int64_t j = 0; j < oracle->call->problem.keys; j++) {
         const struct terms at = terms_of(oracle, r, j);
-        magnitudes[j] = fmax(fabs(at.c2p), fabs(at.p2c));
+        const double c2p = fabs(at.c2p), p2c = fabs(at.p2c);
+        magnitudes[j] = c2p > p2c || isnan(c2p) ? c2p : p2c;
     }
 }
 
