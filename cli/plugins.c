@@ -333,6 +333,7 @@ static bool has_facts_of(const struct plugin *plugin, const struct posenc_backen
     describe_backend(found, &facts);
     bool same = strcmp(facts.name, first->name) == 0 &&
                 strcmp(facts.family, first->family) == 0 &&
+                strcmp(facts.description, first->description) == 0 &&
                 facts.backend.fused == first->backend.fused &&
                 facts.backend.f16_bf16 == first->backend.f16_bf16;
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
