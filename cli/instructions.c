@@ -110,7 +110,7 @@ int bench_instructions(struct cli *cli)
         cli_reject("--instructions", NULL,
                    "expected without --model, --config, --problem, --tune and --shard");
     if (!instructions_method()) {
-        cli_complain("nothing is counted here", NULL, "it takes Linux on x86-64");
+        cli_complain("--instructions", NULL, "expected Linux on x86-64");
         return EXIT_SKIPPED;
     }
     session_begin(&session, cli, false);
@@ -125,8 +125,9 @@ int bench_instructions(struct cli *cli)
     progress_clear();
     if (counting.is_cut)
         text_print(stderr,
-                   "posenc bench: --time-limit is spent: %zu were counted, %zu were left\n",
-                   counting.counted, counting.total - counting.done);
+                   "posenc bench: --time-limit reached after %zu of %zu kernels on backends; "
+                   "%zu counted\n",
+                   counting.done, counting.total, counting.counted);
     session_check_patterns(&session);
     session_end(&session, !counting.is_cut);
     return counting.counted > 0 ? EXIT_OK : EXIT_SKIPPED;

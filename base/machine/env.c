@@ -94,6 +94,7 @@ struct grading {
     json_t *reasons;
 };
 
+/* Lowers the grade ('D' is the worst) and adds a reason. */
 PRINTF_LIKE(3, 4)
 static void grading_lower(struct grading *g, char grade, const char *format, ...)
 {
@@ -136,7 +137,7 @@ static void grade_host(struct grading *g, const json_t *env)
     else if (*governor && strcmp(governor, "performance") != 0)
         grading_lower(g, 'B', "the frequency governor is %.40s, not performance", governor);
     if (strcmp(record_text(env, "limits.power"), "battery") == 0)
-        grading_lower(g, 'B', "it runs on its battery");
+        grading_lower(g, 'B', "the machine runs on battery power");
     if (*source && strcmp(source, "tsc") != 0 && strcmp(source, "arch_sys_counter") != 0 &&
         strcmp(source, NOT_EXPOSED) != 0)
         grading_lower(g, 'B', "the clock source is %.40s", source);
@@ -164,7 +165,8 @@ json_t *env_quality(const json_t *env)
 
 /* ---- The record ---- */
 
-/* Under an emulator /proc and /sys describe the host, so that CPU name and hypervisor are omitted. */
+/* Under an emulator /proc and /sys describe the host. The record then has no hypervisor and no caches, and a
+ * placeholder as CPU name. */
 json_t *env_record(const struct env_library *library, const char *root)
 {
     char name[128], id[160];
@@ -173,15 +175,20 @@ json_t *env_record(const struct env_library *library, const char *root)
     json_t *virt = emulated ? json_null() : env_hypervisor(root);
     const char *under = emulated ? "emulated" : json_string_value(virt);
     snprintf(id, sizeof id, "%s%s%s", library->cpu_key, under ? "/" : "", under ? under : "");
-    json_t *env = json_pack(
-        "{s:s,s:s,s:{s:s,s:o,s:o},s:o,s:s?,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:{s:f}}", "t",
-        "env", "env_id", id, "cpu", "key", library->cpu_key, "name",
-        emulated ? json_string("emulated CPU") : env_text(named, name), "features",
-        record_words(library->cpu_features), "virtualization", virt, "emulator",
-        library->emulator, "cpus", env_cpus(root), "caches",
-        emulated ? json_array() : env_caches(root), "frequency", env_frequency(root), "memory",
-        env_memory(root), "limits", env_limits(root), "os", system_facts(root), "build",
-        build_facts(library), "timer", timer_facts(root), "noise", "load1", env_load_average());
+    json_t *cpu = json_pack("{s:s,s:o,s:o}", "key", library->cpu_key, "name",
+                            emulated ? json_string("emulated CPU") : env_text(named, name),
+                            "features", record_words(library->cpu_features));
+    json_t *env = json_pack("{s:s,s:s,s:o,s:o,s:s?}", "t", "env", "env_id", id, "cpu", cpu,
+                            "virtualization", virt, "emulator", library->emulator);
+    json_object_set_new(env, "cpus", env_cpus(root));
+    json_object_set_new(env, "caches", emulated ? json_array() : env_caches(root));
+    json_object_set_new(env, "frequency", env_frequency(root));
+    json_object_set_new(env, "memory", env_memory(root));
+    json_object_set_new(env, "limits", env_limits(root));
+    json_object_set_new(env, "os", system_facts(root));
+    json_object_set_new(env, "build", build_facts(library));
+    json_object_set_new(env, "timer", timer_facts(root));
+    json_object_set_new(env, "noise", json_pack("{s:f}", "load1", env_load_average()));
     if (env)
         json_object_set_new(env, "quality", env_quality(env));
     return env;

@@ -94,7 +94,7 @@ def _grade_setting(env: Record) -> Reasons:
     elif governor and governor != "performance":
         yield "B", f"the frequency governor is {governor}, not performance"
     if member(env, "limits.power") == "battery":
-        yield "B", "it runs on its battery"
+        yield "B", "the machine runs on battery power"
     if source and source not in ("tsc", "arch_sys_counter"):
         yield "B", f"the clock source is {source}"
 

@@ -360,7 +360,7 @@ def _check_power(run: Run) -> Findings:
     """Finds a battery, and a CPU that is slowed by heat."""
     source, times = run.fact("limits.power"), number(run.noise, "heat")
     if source == "battery":
-        yield _finding(COSTS, "power", "it runs on its battery", None, "Plug it in.")
+        yield _finding(COSTS, "power", "the machine runs on battery power", None, "Plug it in.")
     elif source == "mains":
         yield _fine("power", "from the mains")
     if times is not None and times > 0:
