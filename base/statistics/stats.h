@@ -10,8 +10,7 @@
 /* Sorts numbers in rising order. */
 void stats_sort(double *values, size_t n);
 
-/* Confidence interval of the median. `level` is 0.99 from 8 samples on, 0.95 from 6 on. With fewer the interval is the
- * whole range, and `level` its coverage 1 - 2^(1-n). */
+/* Confidence interval of the median, and the level that it reaches. */
 struct stats_interval {
     double level, low, high;
 };
@@ -22,6 +21,8 @@ struct stats_summary {
     struct stats_interval interval;
 };
 
+/* Summarises samples. The level of the interval is 0.99 from 8 samples on, and 0.95 from 6 on. With fewer samples the
+ * interval is the whole range, and its level the coverage 1 - 2^(1-n). */
 struct stats_summary stats_summarise(const double *samples, size_t n);
 
 /* Returns the median of the samples, or NaN without samples. */
@@ -31,8 +32,8 @@ double stats_median(const double *samples, size_t n);
  * rounds cancels in these ratios. */
 double stats_median_ratio(const double *over, const double *under, size_t n);
 
-/* Returns the narrowest symmetric pair of order statistics that covers the median with at least that probability; with
- * too few samples, the whole range and its coverage. */
+/* Returns the narrowest symmetric pair of order statistics that covers the median with probability at least
+ * `level`. With too few samples, returns the whole range and its coverage. */
 struct stats_interval stats_interval(const double *samples, size_t n, double level);
 
 /* Returns the two-sided quantile of Student's t: |t| is below it with probability `level`. */

@@ -16,8 +16,8 @@
 
 enum { MISTAKE_TEXT = 240 };
 
-/* Runs a problem that failed. Returns false if its values are right now, or if the call fails in another way. Otherwise
- * writes the name of the mistake, or "" if no known mistake reproduces the values. */
+/* Runs a problem that failed. Returns false if the values are correct this time, or if the call fails in another way.
+ * Otherwise writes the name of the mistake, or "" if no known mistake reproduces the values. */
 bool mistakes_find(const struct implementation *implementation, const struct problem *problem,
                    char text[MISTAKE_TEXT]);
 
