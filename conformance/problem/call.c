@@ -96,19 +96,26 @@ void (*backend_entry(const struct posenc_backend *backend, enum posenc_kernel ke
 
 /* ---- Steps that may fail ---- */
 
+bool call_reject(struct call *call, enum posenc_status status, const char *what, int64_t value)
+{
+    call->error = (struct posenc_error){
+        .status = status, .value = (double)value, .least = 1.0, .most = 0.0
+    };
+    snprintf(call->error.what, sizeof call->error.what, "%s", what);
+    return false;
+}
+
 bool call_check(struct call *call, enum posenc_status status, const char *what, int64_t value,
                 int64_t least, int64_t most)
 {
-    /* A value inside the range was rejected for another reason, which an empty range reports. */
-    const bool within = least <= value && value <= most;
-    const double from = within ? 1.0 : (double)least, to = within ? 0.0 : (double)most;
-    if (status != POSENC_OK) {
-        call->error = (struct posenc_error){
-            .status = status, .value = (double)value, .least = from, .most = to
-        };
-        snprintf(call->error.what, sizeof call->error.what, "%s", what);
+    if (status == POSENC_OK)
+        return true;
+    call_reject(call, status, what, value);
+    if (value < least || value > most) { /* else it was rejected for another reason */
+        call->error.least = (double)least;
+        call->error.most = (double)most;
     }
-    return status == POSENC_OK;
+    return false;
 }
 
 bool call_check_range(struct call *call, enum posenc_status otherwise, const char *what,
@@ -121,7 +128,8 @@ bool call_check_range(struct call *call, enum posenc_status otherwise, const cha
 void *call_allocate(struct call *call, int64_t n, size_t item)
 {
     void *kept = arena_get(&call->arena, (size_t)n * item);
-    call_check(call, kept ? POSENC_OK : POSENC_ERR_MEMORY, "memory of a call", n, 1, 0);
+    if (!kept)
+        call_reject(call, POSENC_ERR_MEMORY, "memory of a call", n);
     return kept;
 }
 
@@ -193,7 +201,7 @@ static enum posenc_status run_kernel(struct call *call, const struct posenc_back
 #define POSENC_KERNEL(ID, name, signature, ...)                                                \
     case POSENC_KERNEL_##ID:                                                                   \
         return call->implementation->name(backend, &call->args.signature, &call->error);
-#include "posenc_kernels.def"
+#include <posenc_kernels.def>
     case POSENC_KERNEL_COUNT:
     case POSENC_KERNEL_NONE:
         break;
@@ -258,12 +266,14 @@ const float *call_row(const struct call *call, int o, int64_t r)
 
 /* ---- Frequencies ---- */
 
+enum { MOST_FACTORS_DIM = 1 << 16 }; /* the library rejects larger dims */
+
 /* Makes longrope factors that rise evenly from 1 to the last ones of the problem. */
 static bool make_factors(struct call *call)
 {
     struct posenc_freqs_spec *spec = &call->problem.freqs;
     if (spec->scaling != POSENC_SCALING_LONGROPE || spec->short_factor || spec->long_factor ||
-        spec->dim < 1 || spec->dim > 1 << 16)
+        spec->dim < 1 || spec->dim > MOST_FACTORS_DIM)
         return true;
     const int64_t n = (spec->dim + 1) / 2;
     double *factors = call_allocate(call, 2 * n, sizeof *factors);
@@ -279,7 +289,7 @@ static bool make_factors(struct call *call)
 
 /* Cache of frequencies, until the program ends: the first 512 of the library whose spec has no arrays. Suites make
  * the same call many times, in other memory or for another backend, and computing frequencies is most of the cost.
- * Calls are made by one thread at a time. */
+ * Calls are made by one thread at a time. Padding may differ between equal specs; that costs only a second entry. */
 enum { MOST_CACHED_FREQS = 512 };
 static struct cached_freqs {
     struct posenc_freqs_spec spec;

@@ -213,8 +213,10 @@ static void *make_memory(struct call *call, const struct tensor_spec *spec,
     if (!measure_extent(call, block, &extent))
         return NULL;
     char *data = get_block(call, block, &extent, offset / size * size);
-    if (!call_check(call, data ? POSENC_OK : POSENC_ERR_MEMORY, spec->name, extent.all, 1, 0))
+    if (!data) {
+        call_reject(call, POSENC_ERR_MEMORY, spec->name, extent.all);
         return NULL;
+    }
     call->owned[call->n_owned++] = data;
     return extent.empty ? data : data + extent.below * size;
 }
@@ -264,7 +266,7 @@ static bool fill_dense(struct call *call, const struct tensor_spec *spec, float 
     if (spec->fill)
         return spec->fill(call, dense, n);
     const bool filled = inputs_fill(dense + first, first, n, &call->problem, spec->stream);
-    return call_check(call, filled ? POSENC_OK : POSENC_ERR_MEMORY, spec->name, n, 1, 0);
+    return filled || call_reject(call, POSENC_ERR_MEMORY, spec->name, n);
 }
 
 static bool fill_tensor(struct call *call, const struct tensor_spec *spec,
@@ -405,8 +407,8 @@ static bool fill_positions(struct call *call, char *data, const int64_t shape[3]
         if (i < n)
             memcpy(at, value, (size_t)item);
         else if (memcmp(at, value, (size_t)item) != 0)
-            return call_check(call, POSENC_ERR_STRIDE, "positions that share memory differ",
-                              position, 0, -1);
+            return call_reject(call, POSENC_ERR_STRIDE, "positions that share memory differ",
+                               position);
     }
     return true;
 }

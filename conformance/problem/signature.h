@@ -295,8 +295,10 @@ int call_dim(const struct call *call, const struct tensor_spec *spec, enum dim d
 
 /* Functions that return bool set call->error if they return false. call_destroy() frees all memory. */
 
-/* Returns true if `status` is POSENC_OK. Otherwise the error names `what` and its value. It also has the accepted
- * range, unless the value is within it, or the range is empty (1 to 0) because no value would be accepted. */
+/* Returns false. The error names `what` and its value, and has an empty range (1 to 0): there is no accepted range. */
+bool call_reject(struct call *call, enum posenc_status status, const char *what, int64_t value);
+/* Returns true if `status` is POSENC_OK. Otherwise rejects the call, with the accepted range unless the value is within
+ * it. */
 bool call_check(struct call *call, enum posenc_status status, const char *what, int64_t value,
                 int64_t least, int64_t most);
 /* Returns true if a value is in the accepted range; `otherwise` is the status if not. */
