@@ -73,11 +73,11 @@ void initialise()
     done = true;
 }
 
-void register_sample(gbench_sample *sample, size_t index, double min_time)
+void register_sample(gbench_sample *sample, size_t index, double min_seconds)
 {
     auto body = [sample](benchmark::State &state) {
-        if (sample->begins)
-            sample->begins(sample->user);
+        if (sample->on_begin)
+            sample->on_begin(sample->user);
         for (int i = 0; i < sample->warm; i++)
             sample->call(sample->user);
         benchmark::ClobberMemory();
@@ -92,12 +92,12 @@ void register_sample(gbench_sample *sample, size_t index, double min_time)
     if (sample->iterations > 0)
         registered->Iterations(sample->iterations);
     else
-        registered->MinTime(min_time);
+        registered->MinTime(min_seconds);
 }
 
 } // namespace
 
-extern "C" int gbench_time(struct gbench_sample *samples, size_t n, double min_time)
+extern "C" int gbench_time(struct gbench_sample *samples, size_t n, double min_seconds)
 {
     if (n == 0)
         return 0;
@@ -105,7 +105,7 @@ extern "C" int gbench_time(struct gbench_sample *samples, size_t n, double min_t
         initialise();
         benchmark::ClearRegisteredBenchmarks();
         for (size_t i = 0; i < n; i++)
-            register_sample(&samples[i], i, min_time);
+            register_sample(&samples[i], i, min_seconds);
         Collector collector(samples, n);
         benchmark::RunSpecifiedBenchmarks(&collector);
         benchmark::ClearRegisteredBenchmarks();

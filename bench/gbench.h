@@ -19,14 +19,14 @@ extern "C" {
 struct gbench_sample {
     void (*call)(void *user); /* one iteration */
     void *user;
-    int warm;                   /* untimed calls before the clock starts */
-    int64_t iterations;         /* 0: until `min_time` is reached; output: those done */
-    double seconds;             /* output: real time of one iteration */
-    void (*begins)(void *user); /* NULL, or called before the warm-up calls */
+    int warm;                     /* untimed calls before the clock starts */
+    int64_t iterations;           /* 0: until `min_seconds` is reached; output: those done */
+    double seconds;               /* output: real time of one iteration */
+    void (*on_begin)(void *user); /* NULL, or called before the warm-up calls */
 };
 
 /* Times the samples in this order on this thread. Returns 0, or -1 if Google Benchmark failed. Not reentrant. */
-int gbench_time(struct gbench_sample *samples, size_t n, double min_time);
+int gbench_time(struct gbench_sample *samples, size_t n, double min_seconds);
 
 #ifdef __cplusplus
 }

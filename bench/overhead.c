@@ -35,7 +35,7 @@ static enum posenc_status call_function(const struct token_call *call)
     return call->backend->rope_half(&call->normal);
 }
 
-static enum posenc_status call_front_end(const struct token_call *call)
+static enum posenc_status call_public(const struct token_call *call)
 {
     return posenc_rope_half(NULL, &call->args, NULL);
 }
@@ -61,7 +61,7 @@ measure_pace(const struct token_call *call)
 /* Times one round, with the activations at an offset of so many bytes. */
 static bool time_round(struct token_call *call, int round, size_t bytes, double *samples)
 {
-    static call_way *const ways[WAYS] = { call_function, call_front_end, call_prepared,
+    static call_way *const ways[WAYS] = { call_function, call_public, call_prepared,
                                           call_function, measure_pace };
     enum posenc_status status = POSENC_OK;
     call->args.out.data = call->normal.out.data = call->q + bytes / sizeof *call->q;
@@ -95,14 +95,15 @@ static bool summarise(const struct token_call *call, struct overhead *overhead)
         ok = time_round_at_offset(call, round, samples);
     if (ok) {
         overhead->function_ns = stats_median(samples, ROUNDS);
-        overhead->pace = stats_median(samples + (WAYS - 1) * ROUNDS, ROUNDS) / PACE_NS;
+        overhead->machine_slowdown =
+            stats_median(samples + (WAYS - 1) * ROUNDS, ROUNDS) / PACE_NS;
     }
     for (int w = 0; ok && w < OVERHEAD_WAYS; w++) {
-        double *above = samples + (1 + w) * ROUNDS;
+        double *differences = samples + (1 + w) * ROUNDS;
         for (int round = 0; round < ROUNDS; round++)
-            above[round] -= samples[round];
-        const struct stats_summary s = stats_summarise(above, ROUNDS);
-        overhead->above[w] =
+            differences[round] -= samples[round];
+        const struct stats_summary s = stats_summarise(differences, ROUNDS);
+        overhead->by_way[w] =
             (struct overhead_ns){ s.median, s.interval.low, s.interval.high, s.interval.level };
     }
     free(samples);

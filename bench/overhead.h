@@ -1,4 +1,4 @@
-/* Overhead of a call: of the public function and of a prepared call, over the backend's own function. */
+/* Overhead of the public function and of a prepared call, compared with the backend's own function. */
 #ifndef POSENC_BENCH_OVERHEAD_H
 #define POSENC_BENCH_OVERHEAD_H
 
@@ -6,7 +6,7 @@
 
 /* Ways of calling posenc_rope_half() for one token in f32 with heads of 128. */
 enum overhead_way {
-    OVERHEAD_FRONT,    /* the public function */
+    OVERHEAD_PUBLIC,   /* the public function */
     OVERHEAD_PREPARED, /* posenc_run() of a prepared call */
     OVERHEAD_CONTROL,  /* the backend's own function again */
     OVERHEAD_WAYS
@@ -25,8 +25,8 @@ struct overhead {
     int rounds;
     double function_ns; /* median of the backend's function */
     /* Time of some loads, compares and stores in the same rounds, relative to a quiet Sapphire Rapids at 2.6 GHz. */
-    double pace;
-    struct overhead_ns above[OVERHEAD_WAYS];
+    double machine_slowdown;
+    struct overhead_ns by_way[OVERHEAD_WAYS];
 };
 
 enum { OVERHEAD_MOST_HEADS = 32, OVERHEAD_HEAD_COUNTS = 3 };

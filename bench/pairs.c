@@ -1,8 +1,8 @@
 /*
  * Times two builds side by side.
  *
- *   check      outputs of base and head, against the oracle and all that scalar of the same build writes
- *              (check.h); a wrong one gets no number
+ *   check      outputs of base and head: 64 rows against the oracle, then all rows against scalar of the
+ *              same build (output_check.h). A wrong side is not timed.
  *   roofline   the variants are tried once; the quickest takes part
  *   calibrate  base and head; all three sides make the same number of calls in a sample
  *   rounds     each side once in every round
@@ -20,10 +20,11 @@
 const char *const pair_side_name[PAIR_SIDES] = { "base", "head", "control" };
 
 enum { CONTENDERS = PAIR_SIDES + 1 }; /* sides and a roofline */
-static const double LONG_S = 10e-3;
+/* A roofline whose call takes longer gets no warm-up call. */
+static const double WARM_UP_BELOW_S = 10e-3;
 
 /* Side of a pair: its call on the common tensors, and its contender. */
-struct side {
+struct timed_side {
     const struct implementation *implementation;
     struct call call;
     struct timed_call timed;
@@ -31,14 +32,14 @@ struct side {
 };
 
 struct timed_pair {
-    struct side side[PAIR_SIDES];
+    struct timed_side sides[PAIR_SIDES];
     enum bench_outcome outcome;
-    enum pair_side role; /* side of the outcome */
+    enum pair_side side; /* side of the outcome, or PAIR_NO_SIDE */
     char reason[REASON_SIZE];
 };
 
 /* All pairs of one case. */
-struct pairs_time {
+struct pairs_run {
     const struct pair_options *options;
     struct team *team;
     double least_sample, deadline;
@@ -50,78 +51,86 @@ struct pairs_time {
     struct contender roofline;
 };
 
-static bool is_stopped(const struct pairs_time *run)
+static bool is_stopped(const struct pairs_run *run)
 {
     return run->options->stop && run->options->stop(run->options->user);
 }
 
-static void announce(const struct pairs_time *run, const struct timed_pair *pair,
-                     enum pair_side role)
+static void announce(const struct pairs_run *run, const struct timed_pair *pair,
+                     enum pair_side side)
 {
     if (run->options->on_call)
-        run->options->on_call(run->options->user, (size_t)(pair - run->pairs), role);
+        run->options->on_call(run->options->user, (size_t)(pair - run->pairs), side);
 }
 
-static void reject_pair(struct timed_pair *pair, enum pair_side role,
+static void reject_pair(struct timed_pair *pair, enum pair_side side,
                         enum bench_outcome outcome, const char *reason)
 {
-    pair->role = role;
+    pair->side = side;
     pair->outcome = outcome;
     snprintf(pair->reason, sizeof pair->reason, "%s", reason);
 }
 
-static void reject_all(struct pairs_time *run, enum bench_outcome outcome, const char *reason)
+static void reject_all(struct pairs_run *run, enum bench_outcome outcome, const char *reason)
 {
     for (size_t i = 0; i < run->n; i++)
         if (run->pairs[i].outcome == BENCH_TIMED)
-            reject_pair(&run->pairs[i], PAIR_SIDES, outcome, reason);
+            reject_pair(&run->pairs[i], PAIR_NO_SIDE, outcome, reason);
 }
 
 /* ---- Checks ---- */
 
 /* Opens the call of a side on the common tensors. Returns false with a reason on failure. */
-static bool open_side(struct pairs_time *run, struct side *side, char reason[REASON_SIZE])
+static bool open_side(struct pairs_run *run, struct timed_side *timed_side,
+                      char reason[REASON_SIZE])
 {
-    if (call_share(&run->call, side->implementation, &side->call) != POSENC_OK) {
-        posenc_error_text(&side->call.error, reason, REASON_SIZE);
+    if (call_share(&run->call, timed_side->implementation, &timed_side->call) != POSENC_OK) {
+        posenc_error_text(&timed_side->call.error, reason, REASON_SIZE);
         return false;
     }
-    if (!timed_call_open(&side->timed, &side->call, run->team, 1)) {
+    if (!timed_call_open(&timed_side->timed, &timed_side->call, run->team, 1)) {
         snprintf(reason, REASON_SIZE, "no memory");
         return false;
     }
-    side->contender = contender_of_backend(&side->timed, side->implementation->backend);
+    timed_side->contender =
+        contender_of_backend(&timed_side->timed, timed_side->implementation->backend);
     return true;
 }
 
-static void close_side(struct side *side)
+static void close_side(struct timed_side *timed_side)
 {
-    timed_call_close(&side->timed);
-    if (side->call.implementation)
-        call_unshare(&side->call);
+    timed_call_close(&timed_side->timed);
+    if (timed_side->call.implementation)
+        call_unshare(&timed_side->call);
 }
 
-static void check_side(struct pairs_time *run, struct timed_pair *pair, enum pair_side role,
+static bool check_output(const struct pairs_run *run, const struct output_check *check,
+                         const struct posenc_backend *backend, char reason[REASON_SIZE])
+{
+    return run->options->rows_alone ? output_check_rows(check, backend, reason, REASON_SIZE)
+                                    : output_check_all(check, backend, reason, REASON_SIZE);
+}
+
+static void check_side(struct pairs_run *run, struct timed_pair *pair, enum pair_side side,
                        const struct output_check *check)
 {
     char reason[REASON_SIZE] = "";
-    struct side *side = &pair->side[role];
-    const struct posenc_backend *backend = side->implementation->backend;
-    announce(run, pair, role);
-    if (!contender_try(&side->contender, &run->call))
-        reject_pair(pair, role, BENCH_REJECTED, side->contender.reason);
-    else if (!(run->options->rows_alone ? output_check_rows : output_check_all)(
-                 check, backend, reason, sizeof reason))
-        reject_pair(pair, role, BENCH_WRONG, reason);
+    struct timed_side *timed_side = &pair->sides[side];
+    const struct posenc_backend *backend = timed_side->implementation->backend;
+    announce(run, pair, side);
+    if (!contender_try(&timed_side->contender, &run->call))
+        reject_pair(pair, side, BENCH_REJECTED, timed_side->contender.reason);
+    else if (!check_output(run, check, backend, reason))
+        reject_pair(pair, side, BENCH_WRONG, reason);
 }
 
 /* Computes the reference output by scalar of the same build. Returns false with a reason if it is wrong in 64 rows. */
-static bool make_reference(struct pairs_time *run, enum pair_side role,
+static bool make_reference(struct pairs_run *run, enum pair_side side,
                            struct output_check *check, char reason[REASON_SIZE])
 {
     const struct implementation mine = implementation_of(posenc_backend_find("scalar"));
-    const struct implementation *theirs = run->options->scalar[role];
-    struct side scalar = { .implementation = theirs ? theirs : &mine };
+    const struct implementation *theirs = run->options->scalar[side];
+    struct timed_side scalar = { .implementation = theirs ? theirs : &mine };
     bool right = open_side(run, &scalar, reason);
     if (right && !contender_try(&scalar.contender, &run->call)) {
         snprintf(reason, REASON_SIZE, "%s", scalar.contender.reason);
@@ -133,37 +142,37 @@ static bool make_reference(struct pairs_time *run, enum pair_side role,
     return right;
 }
 
-static void check_sides(struct pairs_time *run, enum pair_side role, struct output_check *check)
+static void check_sides(struct pairs_run *run, enum pair_side side, struct output_check *check)
 {
     char why[REASON_SIZE] = "", reason[REASON_SIZE];
-    if (run->n > 0)
-        announce(run, &run->pairs[0], role);
-    const bool reference = run->options->rows_alone || make_reference(run, role, check, why);
+    if (run->n > 0) /* pair 0 stands for scalar */
+        announce(run, &run->pairs[0], side);
+    const bool reference = run->options->rows_alone || make_reference(run, side, check, why);
     snprintf(reason, sizeof reason, "no reference: scalar: %.220s", why);
     for (size_t i = 0; i < run->n && !is_stopped(run); i++) {
         struct timed_pair *pair = &run->pairs[i];
         if (pair->outcome == BENCH_TIMED && reference)
-            check_side(run, pair, role, check);
+            check_side(run, pair, side, check);
         else if (pair->outcome == BENCH_TIMED)
-            reject_pair(pair, role, BENCH_WRONG, reason);
+            reject_pair(pair, side, BENCH_WRONG, reason);
     }
 }
 
 /* Opens the sides of each pair. Rejects a pair at the first side that fails. */
-static void open_sides(struct pairs_time *run)
+static void open_sides(struct pairs_run *run)
 {
     char reason[REASON_SIZE];
     for (size_t i = 0; i < run->n; i++)
-        for (enum pair_side s = PAIR_BASE; s < PAIR_SIDES; s++) {
-            announce(run, &run->pairs[i], s);
-            if (!open_side(run, &run->pairs[i].side[s], reason)) {
-                reject_pair(&run->pairs[i], s, BENCH_REJECTED, reason);
+        for (enum pair_side side = PAIR_BASE; side < PAIR_SIDES; side++) {
+            announce(run, &run->pairs[i], side);
+            if (!open_side(run, &run->pairs[i].sides[side], reason)) {
+                reject_pair(&run->pairs[i], side, BENCH_REJECTED, reason);
                 break;
             }
         }
 }
 
-static void check_pairs(struct pairs_time *run)
+static void check_pairs(struct pairs_run *run)
 {
     struct output_check *check = output_check_create(&run->call, run->options->seed);
     open_sides(run);
@@ -179,7 +188,7 @@ static void check_pairs(struct pairs_time *run)
 /* ---- Rounds ---- */
 
 /* Chooses the fastest variant by one call each, after a warm-up call unless that takes long. */
-static void choose_roofline(struct pairs_time *run)
+static void choose_roofline(struct pairs_run *run)
 {
     run->roofline.outcome = BENCH_NOT_PROVIDED;
     for (size_t i = 0; run->timed.blocks && roofline_variant_at(i); i++) {
@@ -188,7 +197,7 @@ static void choose_roofline(struct pairs_time *run)
             continue;
         struct contender c = contender_of_roofline(&run->timed, variant);
         contender_try(&c, NULL);
-        if (c.seconds <= LONG_S)
+        if (c.seconds <= WARM_UP_BELOW_S)
             contender_try(&c, NULL);
         if (!run->roofline.roofline || c.seconds < run->roofline.seconds)
             run->roofline = c;
@@ -209,28 +218,28 @@ static void plan_rounds(struct rounds *rounds, const struct pair_options *option
         rounds->contenders[i].rounds = rounds->n_rounds;
 }
 
-static void report_rejected(const struct pairs_time *run, const struct timed_pair *pair)
+static void report_rejected(const struct pairs_run *run, const struct timed_pair *pair)
 {
     const struct pair_result result = { .pair = (size_t)(pair - run->pairs),
                                         .outcome = pair->outcome,
-                                        .role = pair->role,
+                                        .side = pair->side,
                                         .reason = pair->reason };
     run->options->on_result(run->options->user, &result);
 }
 
-static void report(const struct pairs_time *run, const struct timed_pair *pair,
+static void report(const struct pairs_run *run, const struct timed_pair *pair,
                    const struct rounds *rounds)
 {
     struct pair_result result = { .pair = (size_t)(pair - run->pairs),
                                   .outcome = pair->outcome,
                                   .rounds = rounds->n_rounds };
     const double *base = rounds_samples(rounds, &rounds->contenders[PAIR_BASE]);
-    double *ratios = malloc(2 * rounds->n_rounds * sizeof *ratios + 1);
-    for (size_t s = 0; s < PAIR_SIDES; s++) {
-        const double *samples = rounds_samples(rounds, &rounds->contenders[s]);
-        result.ns[s] = 1e9 * rounds_median(rounds, &rounds->contenders[s]);
-        for (size_t r = 0; ratios && s > PAIR_BASE && r < rounds->n_rounds; r++)
-            ratios[(s - 1) * rounds->n_rounds + r] = log(samples[r] / base[r]);
+    double *ratios = malloc(2 * rounds->n_rounds * sizeof *ratios + 1); /* not 0 bytes */
+    for (size_t side = PAIR_BASE; side < PAIR_SIDES; side++) {
+        const double *samples = rounds_samples(rounds, &rounds->contenders[side]);
+        result.ns[side] = 1e9 * rounds_median(rounds, &rounds->contenders[side]);
+        for (size_t r = 0; ratios && side > PAIR_BASE && r < rounds->n_rounds; r++)
+            ratios[(side - 1) * rounds->n_rounds + r] = log(samples[r] / base[r]);
     }
     if (rounds->n > PAIR_SIDES) {
         const struct contender *roofline = &rounds->contenders[PAIR_SIDES];
@@ -250,18 +259,18 @@ static void report(const struct pairs_time *run, const struct timed_pair *pair,
  * shorten samples of one side. */
 static bool calibrate_sides(struct contender *contenders, double least_sample)
 {
-    for (int s = 0; s < PAIR_CONTROL; s++)
-        if (!contender_calibrate(&contenders[s], least_sample))
+    for (int side = PAIR_BASE; side < PAIR_CONTROL; side++)
+        if (!contender_calibrate(&contenders[side], least_sample))
             return false;
     const int64_t base = contenders[PAIR_BASE].iterations,
                   head = contenders[PAIR_HEAD].iterations;
-    for (int s = 0; s < PAIR_SIDES; s++)
-        contenders[s].iterations = base > head ? base : head;
+    for (int side = PAIR_BASE; side < PAIR_SIDES; side++)
+        contenders[side].iterations = base > head ? base : head;
     contenders[PAIR_CONTROL].seconds = contenders[PAIR_BASE].seconds;
     return true;
 }
 
-static void time_pair(struct pairs_time *run, struct timed_pair *pair, double share)
+static void time_pair(struct pairs_run *run, struct timed_pair *pair, double share)
 {
     struct contender contenders[CONTENDERS];
     const double begin = clock_now();
@@ -270,9 +279,9 @@ static void time_pair(struct pairs_time *run, struct timed_pair *pair, double sh
                              .seed = rng_u64(run->options->seed, (uint64_t)(pair - run->pairs)),
                              .stop = run->options->stop,
                              .user = run->options->user };
-    for (int s = 0; s < PAIR_SIDES; s++) {
-        timed_call_make_repeatable(&pair->side[s].call);
-        contenders[rounds.n++] = pair->side[s].contender;
+    for (int side = PAIR_BASE; side < PAIR_SIDES; side++) {
+        timed_call_make_repeatable(&pair->sides[side].call);
+        contenders[rounds.n++] = pair->sides[side].contender;
     }
     if (contender_is_timed(&run->roofline))
         contenders[rounds.n++] = run->roofline;
@@ -281,7 +290,7 @@ static void time_pair(struct pairs_time *run, struct timed_pair *pair, double sh
     rounds.samples = malloc(rounds.n * rounds.n_rounds * sizeof *rounds.samples);
     ok = ok && rounds.samples && rounds_time(&rounds);
     if (!ok)
-        reject_pair(pair, PAIR_SIDES, BENCH_REJECTED, "Google Benchmark could not time it");
+        reject_pair(pair, PAIR_NO_SIDE, BENCH_REJECTED, "Google Benchmark could not time it");
     if (!is_stopped(run) && ok)
         report(run, pair, &rounds);
     else if (!is_stopped(run))
@@ -289,14 +298,14 @@ static void time_pair(struct pairs_time *run, struct timed_pair *pair, double sh
     free(rounds.samples);
 }
 
-static void time_pairs(struct pairs_time *run)
+static void time_pairs(struct pairs_run *run)
 {
     timed_call_make_repeatable(&run->call);
     choose_roofline(run);
     for (size_t i = 0; i < run->n && !is_stopped(run); i++) {
         struct timed_pair *pair = &run->pairs[i];
         const double left = run->deadline - clock_now();
-        announce(run, pair, PAIR_SIDES);
+        announce(run, pair, PAIR_NO_SIDE);
         if (pair->outcome != BENCH_TIMED)
             report_rejected(run, pair);
         else
@@ -306,7 +315,7 @@ static void time_pairs(struct pairs_time *run)
 
 /* ---- A case ---- */
 
-static void time_case(struct pairs_time *run, const struct problem *problem)
+static void time_case(struct pairs_run *run, const struct problem *problem)
 {
     char reason[REASON_SIZE];
     struct tensor_allocator memory = timed_call_memory(&run->buffers);
@@ -323,11 +332,11 @@ static void time_case(struct pairs_time *run, const struct problem *problem)
         time_pairs(run);
 }
 
-static void close_run(struct pairs_time *run)
+static void close_run(struct pairs_run *run)
 {
     for (size_t i = 0; run->pairs && i < run->n; i++)
-        for (int s = 0; s < PAIR_SIDES; s++)
-            close_side(&run->pairs[i].side[s]);
+        for (int side = PAIR_BASE; side < PAIR_SIDES; side++)
+            close_side(&run->pairs[i].sides[side]);
     free(run->pairs);
     timed_call_close(&run->timed);
     call_destroy(&run->call);
@@ -341,15 +350,15 @@ int pairs_time(const struct bench_case *bench_case, const struct bench_pair *pai
         snprintf(error, 256, "emulated: %.240s", machine_emulator());
         return -1;
     }
-    struct pairs_time run = { .options = options,
-                              .team = team_create(1),
-                              .least_sample = clock_least_sample(),
-                              .n = n,
-                              .pairs = calloc(n + 1, sizeof *run.pairs) };
+    struct pairs_run run = { .options = options,
+                             .team = team_create(1),
+                             .least_sample = clock_least_sample(),
+                             .n = n,
+                             .pairs = calloc(n + 1, sizeof *run.pairs) };
     const bool ok = run.team && run.pairs;
     for (size_t i = 0; ok && i < n; i++)
-        for (int s = 0; s < PAIR_SIDES; s++)
-            run.pairs[i].side[s].implementation = pairs[i].side[s];
+        for (int side = PAIR_BASE; side < PAIR_SIDES; side++)
+            run.pairs[i].sides[side].implementation = pairs[i].sides[side];
     if (ok)
         time_case(&run, &bench_case->problem);
     else

@@ -7,18 +7,18 @@
 
 #include "bench.h"
 
-enum pair_side { PAIR_BASE, PAIR_HEAD, PAIR_CONTROL, PAIR_SIDES };
+enum pair_side { PAIR_BASE, PAIR_HEAD, PAIR_CONTROL, PAIR_SIDES, PAIR_NO_SIDE = PAIR_SIDES };
 extern const char *const pair_side_name[PAIR_SIDES]; /* "base", "head", "control" */
 
 /* Backend in both builds. */
 struct bench_pair {
-    const struct implementation *side[PAIR_SIDES];
+    const struct implementation *sides[PAIR_SIDES];
 };
 
 struct pair_result {
     size_t pair; /* index among those of the case */
     enum bench_outcome outcome;
-    enum pair_side role; /* side of the outcome, if not timed */
+    enum pair_side side; /* if not timed: side of the outcome, or PAIR_NO_SIDE */
     const char *reason;  /* why it is not timed; valid during the sink's call */
     size_t rounds;
     double ns[PAIR_SIDES]; /* medians, of one call */
@@ -34,8 +34,8 @@ struct pair_options {
     bool rows_alone; /* check 64 rows only, if an earlier process checked all */
     double share_s;  /* seconds for the rounds of all pairs */
     size_t min_rounds, max_rounds;
-    /* Called before the first call of a side, and with PAIR_SIDES before the rounds, to attribute crashes. */
-    void (*on_call)(void *user, size_t pair, enum pair_side role);
+    /* Called before the first call of a side, and with PAIR_NO_SIDE before the rounds, to attribute crashes. */
+    void (*on_call)(void *user, size_t pair, enum pair_side side);
     void (*on_result)(void *user, const struct pair_result *result);
     bool (*stop)(void *user);
     void *user;

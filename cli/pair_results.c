@@ -17,7 +17,7 @@
 /* Outputs of larger problems are checked by the timings alone. */
 static const size_t most_bytes = (size_t)4 << 20;
 
-struct results {
+struct result_comparison {
     struct pair_run *run;
     struct checks checks;
     struct conf_options options;
@@ -35,26 +35,31 @@ static size_t base_of(size_t index) { return index - index % 2; }
 
 /* ---- In the worker ---- */
 
+static json_t *error_of_build(double max, float value)
+{
+    return json_pack("{s:o,s:o}", "max", record_number(max), "value",
+                     record_hex((double)value));
+}
+
 /* Returns the largest error of both builds, and its limit and place; an empty object without an oracle. */
 static json_t *errors_of(const struct output_change *c)
 {
-    return c->head.metric
-               ? json_pack("{s:{s:o,s:o},s:{s:o,s:o},s:s,s:o,s:s,s:o}", "base", "max",
-                           record_number(c->base_max), "value", record_hex((double)c->base_got),
-                           "head", "max", record_number(c->head.max), "value",
-                           record_hex((double)c->head.got), "metric", c->head.metric, "limit",
-                           record_number(c->head.limit), "worst_at", c->head.worst_at, "want",
-                           record_hex(c->head.want))
-               : json_object();
+    if (!c->head.metric)
+        return json_object();
+    json_t *base = error_of_build(c->base_max, c->base_got),
+           *head = error_of_build(c->head.max, c->head.got);
+    return json_pack("{s:o,s:o,s:s,s:o,s:s,s:o}", "base", base, "head", head, "metric",
+                     c->head.metric, "limit", record_number(c->head.limit), "worst_at",
+                     c->head.worst_at, "want", record_hex(c->head.want));
 }
 
 /* Sends a record of outputs that differ. */
 static void send_change(void *user, const struct output_change *c)
 {
-    const struct results *results = user;
+    const struct result_comparison *comparison = user;
     const struct conf_result *r = &c->head;
     const bool worse = r->max > c->base_max, better = r->max < c->base_max;
-    if (!selection_has_dtype(&results->run->session.selected, r->id))
+    if (!selection_has_dtype(&comparison->run->session.selected, r->id))
         return;
     json_t *record =
         emit_result("change", r->kernel, case_dtype(r->id), r->numerics, r->id, r->backend);
@@ -74,37 +79,40 @@ static void send_change(void *user, const struct output_change *c)
     worker_send(record);
 }
 
-/* Sends checks of a problem that only one build could run. */
+/* Sends checks of a problem that only one build could run. Sends neither if both fail in the same way: that is no
+ * change. */
 static void send_fault(void *user, const struct conf_result *base,
                        const struct conf_result *head)
 {
-    const struct results *results = user;
+    const struct result_comparison *comparison = user;
     if (base->status == head->status)
         return;
-    worker_send(checks_record(&results->checks, base_of(results->current), base));
-    worker_send(checks_record(&results->checks, results->current, head));
+    worker_send(checks_record(&comparison->checks, base_of(comparison->current), base));
+    worker_send(checks_record(&comparison->checks, comparison->current, head));
 }
 
-static bool has_kernel(const struct results *results, size_t index, enum posenc_kernel kernel)
+static bool has_kernel(const struct result_comparison *comparison, size_t index,
+                       enum posenc_kernel kernel)
 {
     const struct posenc_backend *backend =
-        results->implementations[index].implementation.backend;
+        comparison->implementations[index].implementation.backend;
     return backend && posenc_backend_provides(backend, kernel);
 }
 
 /* Sends a check that belongs to no suite. */
-static void send_own_check(const struct results *results, enum posenc_kernel kernel,
-                           enum posenc_dtype dtype, const char *name, bool is_supported)
+static void send_own_check(const struct result_comparison *comparison,
+                           enum posenc_kernel kernel, enum posenc_dtype dtype, const char *name,
+                           bool is_supported)
 {
     struct conf_result r = {
         .kernel = kernel,
         .suite = "all",
-        .backend = results->implementations[results->current].implementation.backend,
+        .backend = comparison->implementations[comparison->current].implementation.backend,
         .status = is_supported ? CONF_PASS : CONF_UNSUPPORTED
     };
     snprintf(r.id, sizeof r.id, "%s/%s/%s", posenc_kernel_name(kernel), dtype_names[dtype],
              name);
-    worker_send(checks_record(&results->checks, results->current, &r));
+    worker_send(checks_record(&comparison->checks, comparison->current, &r));
 }
 
 /* Compares outputs of an implementation with those of base. Base is compared with itself first, so that a problem that
@@ -112,33 +120,33 @@ static void send_own_check(const struct results *results, enum posenc_kernel ker
  * did not crash. */
 static void compare_outputs(void *user, size_t index, enum posenc_kernel kernel)
 {
-    struct results *results = user;
+    struct result_comparison *comparison = user;
     const size_t base = base_of(index);
-    const bool base_has = has_kernel(results, base, kernel),
-               head_has = has_kernel(results, index, kernel);
+    const bool base_has = has_kernel(comparison, base, kernel),
+               head_has = has_kernel(comparison, index, kernel);
     const struct changes_request request = {
-        .options = &(struct conf_options){ .vectors = results->options.vectors },
-        .base = &results->implementations[base].implementation,
-        .head = &results->implementations[index].implementation,
-        .extra = results->extra,
-        .n_extra = results->n_extra,
+        .options = &(struct conf_options){ .vectors = comparison->options.vectors },
+        .base = &comparison->implementations[base].implementation,
+        .head = &comparison->implementations[index].implementation,
+        .extra = comparison->extra,
+        .n_extra = comparison->n_extra,
         .on_change = send_change,
         .on_fault = send_fault,
-        .user = results
+        .user = comparison
     };
     const struct posenc_backend *backend = request.head->backend;
     struct change_counts seen = { 0 };
-    results->current = index;
+    comparison->current = index;
     if (!base_has && !head_has)
         return;
     if (base_has && head_has)
         seen = changes_find(&request, kernel);
     for (int dtype = 0; dtype < N_DTYPES; dtype++)
-        if (!results->run->session.selected.any_dtype ||
-            results->run->session.selected.dtypes[dtype])
-            send_own_check(results, kernel, (enum posenc_dtype)dtype, "supported",
+        if (!comparison->run->session.selected.any_dtype ||
+            comparison->run->session.selected.dtypes[dtype])
+            send_own_check(comparison, kernel, (enum posenc_dtype)dtype, "supported",
                            head_has && (dtype == POSENC_DTYPE_F32 || backend->f16_bf16));
-    send_own_check(results, kernel, POSENC_DTYPE_F32, "ended", true);
+    send_own_check(comparison, kernel, POSENC_DTYPE_F32, "ended", true);
     if (index != base)
         worker_send(json_pack("{s:s,s:s,s:s,s:s,s:I,s:I,s:I}", "t", "agreement", "kernel",
                               posenc_kernel_name(kernel), "backend", backend->name, "family",
@@ -151,47 +159,48 @@ static void compare_outputs(void *user, size_t index, enum posenc_kernel kernel)
 static bool is_of_head(const json_t *check) { return record_is(check, "build", "head"); }
 
 /* Stores a failure of base, or counts a failure of head where base has none. */
-static void count_failure(struct results *results, const json_t *check)
+static void count_failure(struct result_comparison *comparison, const json_t *check)
 {
     char key[256];
     snprintf(key, sizeof key, "%s %s %s", record_text(check, "case"),
              record_text(check, "backend"), record_text(check, "suite"));
     if (!is_of_head(check))
-        json_object_set_new(results->failures, key, json_true());
+        json_object_set_new(comparison->failures, key, json_true());
     else
-        results->run->n_new_failures += json_object_get(results->failures, key) == NULL;
+        comparison->run->n_new_failures += json_object_get(comparison->failures, key) == NULL;
 }
 
-/* Counts the checks of head. The last check of base, "ended", resets the counts. */
-static void receive_check(struct results *results, const json_t *check)
+/* Counts the checks of head until its "agreement" takes the counts. A head that crashes sends none; the "ended" of the
+ * next base then clears the counts. */
+static void receive_check(struct result_comparison *comparison, const json_t *check)
 {
     const char *id = record_text(check, "case");
     const char *name = strrchr(id, '/');
     const bool failed = check_has_failed(check);
     if (failed)
-        count_failure(results, check);
+        count_failure(comparison, check);
     if (is_of_head(check)) {
-        results->n_checks++;
-        results->n_failed += failed;
+        comparison->n_checks++;
+        comparison->n_failed += failed;
     } else if (name && strcmp(name, "/ended") == 0) {
-        results->n_checks = results->n_failed = 0;
+        comparison->n_checks = comparison->n_failed = 0;
     }
 }
 
 static void receive_record(void *user, json_t *record)
 {
-    struct results *results = user;
+    struct result_comparison *comparison = user;
     const char *kind = record_text(record, "t");
     if (record_is(record, "status", "elsewhere"))
         return;
     if (strcmp(kind, "check") == 0)
-        receive_check(results, record);
+        receive_check(comparison, record);
     if (strcmp(kind, "agreement") == 0) {
-        json_object_set_new(record, "cases", json_integer((json_int_t)results->n_checks));
-        json_object_set_new(record, "failed", json_integer((json_int_t)results->n_failed));
-        results->n_checks = results->n_failed = 0;
+        json_object_set_new(record, "cases", json_integer((json_int_t)comparison->n_checks));
+        json_object_set_new(record, "failed", json_integer((json_int_t)comparison->n_failed));
+        comparison->n_checks = comparison->n_failed = 0;
     }
-    records_append(&results->run->session.records, json_incref(record));
+    records_append(&comparison->run->session.records, json_incref(record));
 }
 
 static void show_progress(void *user, size_t done, size_t total)
@@ -207,27 +216,28 @@ static void show_progress(void *user, size_t done, size_t total)
 /* ---- Setup ---- */
 
 /* Lists the timed problems that fit a cache, named by the last part of their ids. */
-static void list_timed(struct results *results)
+static void list_timed(struct result_comparison *comparison)
 {
-    const struct pair_run *run = results->run;
-    results->extra = cli_allocate(run->n_cases, sizeof *results->extra);
+    const struct pair_run *run = comparison->run;
+    comparison->extra = cli_allocate(run->n_cases, sizeof *comparison->extra);
     for (size_t i = 0; i < run->n_cases; i++) {
         const char *slash = strrchr(run->cases[i].id, '/');
         if (problem_working_set(&run->cases[i].problem) <= most_bytes)
-            results->extra[results->n_extra++] =
+            comparison->extra[comparison->n_extra++] =
                 (struct problem_line){ .name = slash ? slash + 1 : run->cases[i].id,
                                        .problem = run->cases[i].problem };
     }
 }
 
-static void list_implementations(struct results *results)
+static void list_implementations(struct result_comparison *comparison)
 {
-    const struct pair_run *run = results->run;
+    const struct pair_run *run = comparison->run;
     for (size_t i = 0; i < run->n_cases; i++)
-        results->options.kernels[run->cases[i].problem.kernel] = true;
+        comparison->options.kernels[run->cases[i].problem.kernel] = true;
     for (size_t i = 0; i < run->n_backends; i++) {
         const struct pair_backend *backend = &run->backends[i];
-        struct checks_implementation *base = &results->implementations[2 * i], *head = base + 1;
+        struct checks_implementation *base = &comparison->implementations[2 * i],
+                                     *head = base + 1;
         base->build = "base";
         head->build = "head";
         if (backend->base)
@@ -237,38 +247,38 @@ static void list_implementations(struct results *results)
     }
 }
 
-static bool wants_check(const void *asked, const struct posenc_backend *backend, const char *id)
+static bool wants_check(const void *user, const struct posenc_backend *backend, const char *id)
 {
-    const struct results *results = asked;
+    const struct result_comparison *comparison = user;
     (void)backend;
-    return selection_has_dtype(&results->run->session.selected, id);
+    return selection_has_dtype(&comparison->run->session.selected, id);
 }
 
 void pair_compare_results(struct pair_run *run)
 {
     struct session *session = &run->session;
-    struct results *results = cli_allocate(1, sizeof *results);
-    results->run = run;
-    results->options = (struct conf_options){ .full = session->cli->full,
-                                              .vectors = &session->vectors,
-                                              .wants = wants_check,
-                                              .wants_user = results };
-    results->checks = (struct checks){ .implementations = results->implementations,
-                                       .n_implementations = 2 * run->n_backends,
-                                       .options = &results->options,
-                                       .rerun = "",
-                                       .limit_s = (double)NAN,
-                                       .on_record = receive_record,
-                                       .after_suites = compare_outputs,
-                                       .progress = show_progress,
-                                       .user = results };
-    results->failures = json_object();
-    list_timed(results);
-    list_implementations(results);
-    checks_run(&results->checks);
-    json_decref(results->failures);
-    free(results->extra);
-    free(results);
+    struct result_comparison *comparison = cli_allocate(1, sizeof *comparison);
+    comparison->run = run;
+    comparison->options = (struct conf_options){ .full = session->cli->full,
+                                                 .vectors = &session->vectors,
+                                                 .wants = wants_check,
+                                                 .wants_user = comparison };
+    comparison->checks = (struct checks){ .implementations = comparison->implementations,
+                                          .n_implementations = 2 * run->n_backends,
+                                          .options = &comparison->options,
+                                          .rerun = "",
+                                          .limit_s = (double)NAN,
+                                          .on_record = receive_record,
+                                          .after_suites = compare_outputs,
+                                          .progress = show_progress,
+                                          .user = comparison };
+    comparison->failures = json_object();
+    list_timed(comparison);
+    list_implementations(comparison);
+    checks_run(&comparison->checks);
+    json_decref(comparison->failures);
+    free(comparison->extra);
+    free(comparison);
     progress_clear();
     session_exit_if_interrupted(session);
 }

@@ -81,7 +81,7 @@ static json_t *roofline_of(const struct pair_result *r)
 static json_t *samples_record(const struct pair_row *row, const struct pair_result *r)
 {
     static const char *const outcomes[] = { "timed", "lacks it", "rejected", "wrong" };
-    const char *who = r->role == PAIR_SIDES ? "base or head" : pair_side_name[r->role];
+    const char *who = r->side == PAIR_NO_SIDE ? "base or head" : pair_side_name[r->side];
     json_t *members =
         r->outcome == BENCH_TIMED
             ? json_pack("{s:{s:o},s:{s:o},s:{s:o,s:o},s:o*}", "base", "ns",
@@ -107,13 +107,13 @@ struct row_group {
 };
 
 /* Writes the current call at once, so that a crash can be attributed to it. The list of records omits it. */
-static void write_running(void *user, size_t pair, enum pair_side role)
+static void write_running(void *user, size_t pair, enum pair_side side)
 {
     const struct row_group *group = user;
     json_t *record = json_pack("{s:s,s:s,s:s,s:s}", "t", "running", "case",
                                group->rows[pair]->bench_case->id, "backend",
                                group->rows[pair]->backend->name, "who",
-                               role < PAIR_SIDES ? pair_side_name[role] : "rounds");
+                               side == PAIR_NO_SIDE ? "rounds" : pair_side_name[side]);
     records_write(&group->run->session.records, record);
     json_decref(record);
 }
@@ -123,7 +123,7 @@ static void add_samples(void *user, const struct pair_result *result)
     const struct row_group *group = user;
     struct pair_run *run = group->run;
     if (result->outcome != BENCH_TIMED && result->outcome != BENCH_NOT_PROVIDED &&
-        result->role != PAIR_BASE)
+        result->side != PAIR_BASE)
         run->n_new_failures++;
     records_append(&run->session.records, samples_record(group->rows[result->pair], result));
 }

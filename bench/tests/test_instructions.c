@@ -129,7 +129,7 @@ static enum posenc_status call_function(const struct counted_rotation *r)
     return r->backend->rope_half(&r->args);
 }
 
-static enum posenc_status call_front_end(const struct counted_rotation *r)
+static enum posenc_status call_public(const struct counted_rotation *r)
 {
     run_load(r->extra);
     return posenc_rope_half(NULL, &r->args, NULL);
@@ -162,11 +162,11 @@ static void test_limits(int64_t heads, int extra)
     if (posenc_prepare(backend, POSENC_KERNEL_ROPE_HALF, &call.args, &call.prepared, NULL))
         abort();
     const int64_t kernel = count_all(call_function, &function),
-                  front = count_all(call_front_end, &call),
+                  public = count_all(call_public, &call),
                   prepared = count_all(call_prepared, &call);
-    printf("# %d heads: front-end %d, prepared %d above the %d of the function\n", (int)heads,
-           (int)(front - kernel), (int)(prepared - kernel), (int)kernel);
-    require(kernel > 0 && front > 0 && front - kernel <= 340,
+    printf("# %d heads: public function %d, prepared %d above the %d of the function\n",
+           (int)heads, (int)(public - kernel), (int)(prepared - kernel), (int)kernel);
+    require(kernel > 0 && public > 0 && public - kernel <= 340,
             "posenc_rope_half() takes at most 340 instructions before the kernel");
     require(kernel > 0 && prepared > 0 && prepared - kernel <= 76,
             "a prepared call takes at most 76 instructions before the kernel");

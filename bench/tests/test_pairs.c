@@ -35,12 +35,12 @@ static void keep_result(void *user, const struct pair_result *result)
     }
 }
 
-static void note_side(void *user, size_t pair, enum pair_side role)
+static void note_side(void *user, size_t pair, enum pair_side side)
 {
     struct stored_results *seen = user;
     (void)pair;
     seen->announcements++;
-    seen->last = role;
+    seen->last = side;
 }
 
 /* ---- Backends of the test ---- */
@@ -139,7 +139,7 @@ static void test_times(void)
             "a copy of base is not");
     require(same->roofline_kind && same->roofline_ns > 0.0, "a roofline takes part");
     /* The six sides of two pairs, then the rounds. */
-    require(seen.last == PAIR_SIDES && seen.announcements >= 6, "each run is announced");
+    require(seen.last == PAIR_NO_SIDE && seen.announcements >= 6, "each run is announced");
 }
 
 static void test_wrong_sides(void)
@@ -155,12 +155,12 @@ static void test_wrong_sides(void)
     struct bench_case c = small_case(POSENC_KERNEL_ROPE_HALF);
     for (int rows = 0; rows < 2; rows++) {
         const struct stored_results seen = run_pairs(&c, pairs, 3, rows);
-        require(seen.results[0].outcome == BENCH_WRONG && seen.results[0].role == PAIR_HEAD &&
+        require(seen.results[0].outcome == BENCH_WRONG && seen.results[0].side == PAIR_HEAD &&
                     strstr(seen.reason[0], "wrong"),
                 "a head that is wrong gets a reason");
-        require(seen.results[1].outcome == BENCH_WRONG && seen.results[1].role == PAIR_BASE,
+        require(seen.results[1].outcome == BENCH_WRONG && seen.results[1].side == PAIR_BASE,
                 "a base that is wrong gets a reason");
-        require(seen.results[2].outcome == BENCH_REJECTED && seen.results[2].role == PAIR_HEAD,
+        require(seen.results[2].outcome == BENCH_REJECTED && seen.results[2].side == PAIR_HEAD,
                 "a head that rejects its call gets that outcome");
     }
     c = small_case(POSENC_KERNEL_SINUSOIDAL);
