@@ -142,7 +142,8 @@ def read_limits(members: Members, part: Part) -> None:
         part.set("right", part.left - 1, "left - 1")
     heads, layers = "num_attention_heads / encoder_attention_heads", "num_hidden_layers / encoder_layers"
     _read_sizes(members, part, heads, layers)
-    part.set("max_distance", max(part.left, part.right), "left")
+    wider = "left" if part.left >= part.right else "right"
+    part.set("max_distance", getattr(part, wider), wider)
     members.note(f"Distances are clipped to {part.left} on one side and to {part.right} on the other: what is checked "
                  "and timed here clips both to the greater, where the last row of the shorter side is that of all "
                  "beyond.  The products of queries and the embeddings of distances are its code's")  # fmt: skip
