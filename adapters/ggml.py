@@ -51,15 +51,20 @@ VERSIONS = {"ggml": GGML.ggml_version().decode()}
 def rotate(x, positions, mode, rope_theta, freq_scale):
     """Rotates f32 [tokens, heads, head_dim] at int32 positions."""
     tokens, heads, dim = x.shape
+    # Input, result and positions; 1 MiB for the graph and its work buffer.
     context = GGML.ggml_init(Parameters(3 * x.nbytes + (1 << 20), None, False))
     given = GGML.ggml_new_tensor_3d(context, F32, dim, heads, tokens)
     where = GGML.ggml_new_tensor_1d(context, I32, tokens)
     ctypes.memmove(GGML.ggml_get_data(given), x.ctypes.data, x.nbytes)
     ctypes.memmove(GGML.ggml_get_data(where), positions.ctypes.data, positions.nbytes)
+    # c, n_dims, mode, n_ctx_orig, freq_base, freq_scale, ext_factor, attn_factor, beta_fast, beta_slow
     rotated = GGML.ggml_rope_ext(context, given, where, None, dim, mode, 0, rope_theta, freq_scale, 0., 1., 32., 1.)
     graph = GGML.ggml_new_graph(context)
     GGML.ggml_build_forward_expand(graph, rotated)
-    CPU.ggml_graph_compute_with_ctx(context, graph, 1)
+    status = CPU.ggml_graph_compute_with_ctx(context, graph, 1)
+    if status:
+        GGML.ggml_free(context)
+        raise RuntimeError(f"ggml_graph_compute_with_ctx() returned {status}")
     out = np.ctypeslib.as_array(ctypes.cast(GGML.ggml_get_data(rotated), ctypes.POINTER(FLOAT)), x.shape).copy()
     GGML.ggml_free(context)
     return out

@@ -1,6 +1,7 @@
-"""KerasHub, by Keras with PyTorch; keras_tensorflow.py has another BACKEND."""
+"""KerasHub, by Keras with PyTorch, or with the backend that BACKEND names."""
 import os
 
+# keras_tensorflow.py runs this file with BACKEND set.
 os.environ["KERAS_BACKEND"] = globals().get("BACKEND", "torch")
 import keras_hub  # noqa: E402
 import numpy as np  # noqa: E402
@@ -16,9 +17,12 @@ def table(positions, inv_freq, *, rotary_dim, rope_theta, scaling, factor):
     require_base(inv_freq * factor if scaling == "linear" else inv_freq, rope_theta)
     layer = keras_hub.layers.RotaryEmbedding(max_wavelength=rope_theta, scaling_factor=factor or 1.,
                                              rope_type="linear" if scaling == "linear" else "default")
-    at = convert_to_tensor(positions)
-    return table_by_rotation(lambda x: convert_to_numpy(layer(convert_to_tensor(x[None]), positions=at))[0], positions,
-                             rotary_dim, "half")
+    positions_tensor = convert_to_tensor(positions)
+
+    def rotate(x):
+        return convert_to_numpy(layer(convert_to_tensor(x[None]), positions=positions_tensor))[0]
+
+    return table_by_rotation(rotate, positions, rotary_dim, "half")
 
 
 @implements("sinusoidal", "SinePositionEncoding", framework="numpy")
@@ -26,5 +30,6 @@ def sinusoids(positions, inv_freq, *, dim, rope_theta, layout):
     if layout != "interleaved":
         raise NotImplementedError("sine and cosine in turn only")
     layer = keras_hub.layers.SinePositionEncoding(max_wavelength=rope_theta)
-    at = convert_to_tensor(positions.astype(np.float32))
-    return convert_to_numpy(layer(convert_to_tensor(np.zeros((1, len(positions), dim), np.float32)), positions=at))[0]
+    positions_tensor = convert_to_tensor(positions.astype(np.float32))
+    zeros = convert_to_tensor(np.zeros((1, len(positions), dim), np.float32))
+    return convert_to_numpy(layer(zeros, positions=positions_tensor))[0]

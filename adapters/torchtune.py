@@ -10,8 +10,8 @@ LARGEST = 1 << 17  # rows of the cache
 
 
 def rotate(module, positions, dim):
-    at = positions[None].long()
-    return table_by_rotation(lambda x: module(x[None], input_pos=at)[0], positions, dim, "interleaved")
+    positions_tensor = positions[None].long()
+    return table_by_rotation(lambda x: module(x[None], input_pos=positions_tensor)[0], positions, dim, "interleaved")
 
 
 @implements("rope_table", "RotaryPositionalEmbeddings", max_position=LARGEST)

@@ -1,6 +1,6 @@
 """Errors, and the arrays that the extension allocates: each result belongs to the framework of the arguments."""
 
-from typing import TYPE_CHECKING, Any, Callable, Dict, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, NamedTuple, Optional, Sequence, Tuple
 
 if TYPE_CHECKING:
     import numpy
@@ -52,13 +52,6 @@ Given = Dict[str, Any]
 Finish = Optional[Callable[..., Any]]
 
 
-def _size(given: Given, *names: str) -> Tuple[int, ...]:
-    for name in names:
-        if name not in given:
-            raise TypeError(f"lacks {' and '.join(names)}, the shape of the result, or an array for it")
-    return tuple(int(given[name]) for name in names)
-
-
 def _tokens(given: Given) -> Tuple[int, ...]:
     """Returns the sizes of batch and tokens that an array or a range of positions has."""
     positions = given.get("positions")
@@ -74,24 +67,32 @@ def _relative(given: Given) -> Tuple[int, ...]:
     """Returns [batch, heads, queries, keys] of a term, and of an index with queries + keys - 1 elements."""
     term, n = given.get("c2p", given.get("p2c")), len(given["index"])
     if term is None:
-        raise TypeError("lacks c2p and p2c: at least one is needed")
+        raise TypeError("relative_bias() lacks c2p and p2c. Pass at least one.")
     own = int(term.shape[-2])
     queries, keys = (own, n + 1 - own) if "c2p" in given else (n + 1 - own, own)
     return (*term.shape[:-2], queries, keys)
 
 
-# The shape of the result of each kernel whose result is not like x, and the argument that decides its framework.
-# The dtype is that of the argument, or float32.
-SHAPES: Dict[str, Tuple[Callable[[Given], Tuple[int, ...]], str, bool]] = {
-    "sinusoidal": (lambda given: (*_tokens(given), given["freqs"].dim), "positions", False),
-    "rope_table": (lambda given: (*_tokens(given), given["freqs"].dim // 2), "positions", False),
-    "learned_grad": (lambda given: (*_size(given, "rows"), given["x"].shape[-1]), "x", False),
-    "alibi": (lambda given: (*given["slopes"].shape, *_size(given, "queries", "keys")), "slopes", False),
-    "t5_bias": (lambda given: (given["table"].shape[1], *_size(given, "queries", "keys")), "table", False),
-    "distance_bias": (lambda given: (given["values"].shape[0], *_size(given, "queries", "keys")), "values", False),
-    "window_bias": (lambda given: (given["table"].shape[1], *given["index"].shape), "table", False),
-    "relative_bias": (_relative, "c2p", True),
-    "relative_sum": (lambda given: (*given["x"].shape[:-1], *_size(given, "columns")), "x", True),
+class Result(NamedTuple):
+    """Result of a kernel: its shape, and the arguments on which shape, framework and dtype depend."""
+
+    shape: Callable[..., Tuple[int, ...]]  # of the arguments and the values of `sizes`
+    like: Tuple[str, ...]  # the first that is given determines the framework
+    sizes: Tuple[str, ...] = ()  # integers
+    keeps_dtype: bool = False  # the dtype is that of `like`, not float32
+
+
+# Results that do not have the shape and the dtype of x.
+RESULTS = {
+    "sinusoidal": Result(lambda given: (*_tokens(given), given["freqs"].dim), ("positions",)),
+    "rope_table": Result(lambda given: (*_tokens(given), given["freqs"].dim // 2), ("positions",)),
+    "learned_grad": Result(lambda given, rows: (rows, given["x"].shape[-1]), ("x",), ("rows",)),
+    "alibi": Result(lambda given, *sizes: (*given["slopes"].shape, *sizes), ("slopes",), ("queries", "keys")),
+    "t5_bias": Result(lambda given, *sizes: (given["table"].shape[1], *sizes), ("table",), ("queries", "keys")),
+    "distance_bias": Result(lambda given, *sizes: (given["values"].shape[0], *sizes), ("values",), ("queries", "keys")),
+    "window_bias": Result(lambda given: (given["table"].shape[1], *given["index"].shape), ("table",)),
+    "relative_bias": Result(_relative, ("c2p", "p2c"), keeps_dtype=True),
+    "relative_sum": Result(lambda given, columns: (*given["x"].shape[:-1], columns), ("x",), ("columns",), True),
 }
 
 
@@ -118,15 +119,19 @@ def allocate(kernel: str, given: Given) -> Tuple[Tuple[Any, ...], Finish]:
 
     `given` has the arguments that are not None. JAX arrays are immutable, so the kernel writes a NumPy array.
     """
-    if kernel in SHAPES:
-        shape, name, typed = SHAPES[kernel]
-        decides = given.get(name, given.get("p2c"))
-        framework = framework_of(decides)
+    if kernel in RESULTS:
+        result = RESULTS[kernel]
+        like = next((given[name] for name in result.like if name in given), None)
+        framework = framework_of(like)
+        for name in result.sizes:
+            if name not in given:
+                raise TypeError(f"{kernel}() lacks the argument '{name}'. Pass it, or an array for the result.")
         try:
-            sizes = shape(given)
+            shape = result.shape(given, *(int(given[name]) for name in result.sizes))
         except IndexError:
-            raise Error(f"{kernel}: an array has too few dimensions", "shape", name) from None
-        made = tuple(_empty_of(framework, sizes, decides if typed else None) for _ in OUTPUTS.get(kernel, ("out",)))
+            raise Error(f"{kernel}: an array has too few dimensions", "shape", result.like[0]) from None
+        typed = like if result.keeps_dtype else None
+        made = tuple(_empty_of(framework, shape, typed) for _ in OUTPUTS.get(kernel, ("out",)))
     else:
         framework = framework_of(given["x"])
         made = (_like(framework, given["x"]),)

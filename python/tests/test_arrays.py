@@ -143,8 +143,9 @@ def test_type_errors() -> None:
         (lambda: posenc.rope_table(128, range(3)), "expected posenc.Frequencies"),
         (lambda: posenc.rope_table(FREQS, range(16), cos=COS), "lacks the argument 'sin' beside 'cos'"),
         (lambda: posenc.rope_table(FREQS, 3), "expected a range or an array"),
-        (lambda: posenc.alibi(SLOPES, queries=3), "lacks queries and keys"),
-        (lambda: posenc.relative_bias(np.zeros(3, "i4")), "lacks c2p and p2c"),
+        (lambda: posenc.alibi(SLOPES, queries=3), r"alibi\(\) lacks the argument 'keys'"),
+        (lambda: posenc.learned_grad(x), r"learned_grad\(\) lacks the argument 'rows'"),
+        (lambda: posenc.relative_bias(np.zeros(3, "i4")), r"relative_bias\(\) lacks c2p and p2c"),
         (lambda: posenc.Frequencies(8, thetas=1), "unexpected keyword argument 'thetas'"),
         (lambda: posenc.Frequencies(8, scaling=3), "scaling: expected one of none linear"),
     ]  # fmt: skip

@@ -4,7 +4,7 @@ import ast
 import inspect
 import re
 from pathlib import Path
-from typing import Any, Callable, Dict, Tuple
+from typing import Any, Callable, Dict, NamedTuple, Tuple
 
 import numpy as np
 import posenc
@@ -96,61 +96,71 @@ C2P, P2C = draw(B, H, Q, 5), draw(B, H, K, 5)
 WINDOW = RANDOM.integers(0, 8, (Q, K)).astype("int32")
 ROTATION = {"cos": COS, "sin": SIN}
 
-# Kernel: the shape of x, further arrays of its dtype, arrays of float32, others, and the formula.
-Case = Tuple[str, Arrays, Arrays, Arrays, Callable[..., Any]]
-CASES: Dict[str, Case] = {
-    "sinusoidal_add": ("tokens", {}, {}, {"freqs": FREQS, "positions": POSITIONS, "x_scale": 2.0},
-                       lambda x: 2 * x + encoding(POSITIONS)),
-    "learned_add": ("tokens", {}, {"table": F32["table"]}, {"positions": POSITIONS, "x_scale": 2.0},
-                    lambda x: 2 * x + F32["table"][POSITIONS]),
-    "learned_grad": ("tokens", {}, {}, {"positions": POSITIONS, "rows": 8}, gradient),
-    "rope_half": ("heads", ROTATION, {}, {"positions": POSITIONS}, lambda x: half(x, rows(COS), rows(SIN))),
-    "rope_interleaved": ("heads", ROTATION, {}, {"positions": POSITIONS, "transpose": True},
-                         lambda x: interleaved(x, rows(COS), -rows(SIN))),
-    "rope_qk_norm": ("heads", ROTATION, {"weight": F32["weight"]},
-                     {"positions": POSITIONS, "epsilon": 1e-3, "weight_offset": 1.0},
-                     lambda x: half(normalised(x, F32["weight"]), rows(COS), rows(SIN))),
-    "alibi": ("", {}, {"slopes": F32["slopes"]}, {"queries": Q, "keys": K, "query_offset": 2},
-              lambda: linear(F32["slopes"])),
-    "alibi_add": ("scores", {}, {"slopes": F32["slopes"]}, {"query_offset": 2, "x_scale": 0.5},
-                  lambda x: 0.5 * x + linear(F32["slopes"])),
-    "t5_bias": ("", {}, {"table": F32["bias"]}, {"buckets": BUCKETS, "queries": Q, "keys": K, "query_offset": 1},
-                lambda: bucketed(F32["bias"])),
-    "t5_bias_add": ("scores", {}, {"table": F32["bias"]}, {"buckets": BUCKETS, "query_offset": 1},
-                    lambda x: x + bucketed(F32["bias"])),
-    "distance_bias": ("", {}, {"values": F32["values"]}, {"queries": Q, "keys": K, "first": -6},
-                      lambda: F32["values"][:, distances() + 6]),
-    "distance_bias_add": ("scores", {}, {"values": F32["values"]}, {"first": -6, "x_scale": 2.0},
-                          lambda x: 2 * x + F32["values"][:, distances() + 6]),
-    "window_bias": ("", {}, {"table": F32["bias"]}, {"index": WINDOW}, lambda: F32["bias"][WINDOW].transpose(2, 0, 1)),
-    "window_bias_add": ("scores", {}, {"table": F32["bias"]}, {"index": WINDOW},
-                        lambda x: x + F32["bias"][WINDOW].transpose(2, 0, 1)),
-    "relative_bias": ("", {"c2p": C2P, "p2c": P2C}, {}, {"index": INDEX, "scale": 0.5}, lambda: relative(C2P, P2C)),
-    "relative_bias_add": ("scores", {"c2p": C2P, "p2c": P2C}, {}, {"index": INDEX, "scale": 0.5, "x_scale": 2.0},
-                          lambda x: 2 * x + relative(C2P, P2C)),
-    "relative_sum": ("scores", {}, {}, {"index": INDEX, "columns": 5}, summed),
+
+class Case(NamedTuple):
+    """Arguments of a kernel, and the formula of its result."""
+
+    x: str  # key of X, or empty
+    own_dtype: Arrays  # arrays of the dtype of the framework
+    float32: Arrays
+    others: Arrays
+    formula: Callable[..., Any]
+
+
+CASES = {
+    "sinusoidal_add": Case("tokens", {}, {}, {"freqs": FREQS, "positions": POSITIONS, "x_scale": 2.0},
+                           lambda x: 2 * x + encoding(POSITIONS)),
+    "learned_add": Case("tokens", {}, {"table": F32["table"]}, {"positions": POSITIONS, "x_scale": 2.0},
+                        lambda x: 2 * x + F32["table"][POSITIONS]),
+    "learned_grad": Case("tokens", {}, {}, {"positions": POSITIONS, "rows": 8}, gradient),
+    "rope_half": Case("heads", ROTATION, {}, {"positions": POSITIONS}, lambda x: half(x, rows(COS), rows(SIN))),
+    "rope_interleaved": Case("heads", ROTATION, {}, {"positions": POSITIONS, "transpose": True},
+                             lambda x: interleaved(x, rows(COS), -rows(SIN))),
+    "rope_qk_norm": Case("heads", ROTATION, {"weight": F32["weight"]},
+                         {"positions": POSITIONS, "epsilon": 1e-3, "weight_offset": 1.0},
+                         lambda x: half(normalised(x, F32["weight"]), rows(COS), rows(SIN))),
+    "alibi": Case("", {}, {"slopes": F32["slopes"]}, {"queries": Q, "keys": K, "query_offset": 2},
+                  lambda: linear(F32["slopes"])),
+    "alibi_add": Case("scores", {}, {"slopes": F32["slopes"]}, {"query_offset": 2, "x_scale": 0.5},
+                      lambda x: 0.5 * x + linear(F32["slopes"])),
+    "t5_bias": Case("", {}, {"table": F32["bias"]}, {"buckets": BUCKETS, "queries": Q, "keys": K, "query_offset": 1},
+                    lambda: bucketed(F32["bias"])),
+    "t5_bias_add": Case("scores", {}, {"table": F32["bias"]}, {"buckets": BUCKETS, "query_offset": 1},
+                        lambda x: x + bucketed(F32["bias"])),
+    "distance_bias": Case("", {}, {"values": F32["values"]}, {"queries": Q, "keys": K, "first": -6},
+                          lambda: F32["values"][:, distances() + 6]),
+    "distance_bias_add": Case("scores", {}, {"values": F32["values"]}, {"first": -6, "x_scale": 2.0},
+                              lambda x: 2 * x + F32["values"][:, distances() + 6]),
+    "window_bias": Case("", {}, {"table": F32["bias"]}, {"index": WINDOW},
+                        lambda: F32["bias"][WINDOW].transpose(2, 0, 1)),
+    "window_bias_add": Case("scores", {}, {"table": F32["bias"]}, {"index": WINDOW},
+                            lambda x: x + F32["bias"][WINDOW].transpose(2, 0, 1)),
+    "relative_bias": Case("", {"c2p": C2P, "p2c": P2C}, {}, {"index": INDEX, "scale": 0.5}, lambda: relative(C2P, P2C)),
+    "relative_bias_add": Case("scores", {"c2p": C2P, "p2c": P2C}, {}, {"index": INDEX, "scale": 0.5, "x_scale": 2.0},
+                              lambda x: 2 * x + relative(C2P, P2C)),
+    "relative_sum": Case("scores", {}, {}, {"index": INDEX, "columns": 5}, summed),
 }  # fmt: skip
-OF_TABLES = ("sinusoidal", "rope_table")
-APART = ("learned_grad", "relative_sum")
-ALL_WORDS = {word for name in (*CASES, *OF_TABLES) for word in inspect.signature(getattr(posenc, name)).parameters}
+TABLE_KERNELS = ("sinusoidal", "rope_table")
+NOT_IN_PLACE = ("learned_grad", "relative_sum")
+ALL_WORDS = {word for name in (*CASES, *TABLE_KERNELS) for word in inspect.signature(getattr(posenc, name)).parameters}
 
 
 def call(kernel: str, framework: Framework, **more: Any) -> Any:
     """Calls a kernel with the arrays of its case. Returns the result and x."""
-    shape, own, singles, others, _ = CASES[kernel]
-    given = {name: framework.array(value) for name, value in own.items()}
-    given.update({name: framework.array(value, "float32") for name, value in singles.items()})
-    x = framework.array(X[shape]) if shape else None
+    case = CASES[kernel]
+    given = {name: framework.array(value) for name, value in case.own_dtype.items()}
+    given.update({name: framework.array(value, "float32") for name, value in case.float32.items()})
+    x = framework.array(X[case.x]) if case.x else None
     args = () if x is None else (x,)
     if more.pop("in_place", False):
         more["out"] = x
-    return getattr(posenc, kernel)(*args, **given, **others, **more), x
+    return getattr(posenc, kernel)(*args, **given, **case.others, **more), x
 
 
 def check(kernel: str, framework: Framework, result: Any) -> None:
-    """Compares a result with the formula: float32 within a few units of the largest term, 16 bits within one."""
-    shape, *_, formula = CASES[kernel]
-    expected = formula(*([X[shape]] if shape else []))
+    """Compares a result with the formula, within a few ulp of the largest term; 16-bit types within one ulp."""
+    case = CASES[kernel]
+    expected = case.formula(*([X[case.x]] if case.x else []))
     allowed = 2.0**-19 * max(1.0, abs(expected).max())
     np.testing.assert_allclose(framework.numbers(result), expected, rtol=framework.ulp, atol=allowed)
 
@@ -158,20 +168,20 @@ def check(kernel: str, framework: Framework, result: Any) -> None:
 def test_every_kernel_has_a_case() -> None:
     table = Path(__file__).resolve().parents[2] / "impl" / "include" / "posenc_kernels.def"
     kernels = re.findall(r"^POSENC_KERNEL\(\w+, (\w+),", table.read_text(encoding="utf-8"), re.M)
-    assert {*kernels} == {*CASES, *OF_TABLES} and {*kernels} <= {*posenc.__all__}
+    assert {*kernels} == {*CASES, *TABLE_KERNELS} and {*kernels} <= {*posenc.__all__}
 
 
 @pytest.mark.parametrize("kernel", CASES)
 def test_result_is_an_array_of_the_framework(kernel: str, framework: Framework) -> None:
     result, x = call(kernel, framework)
-    single = kernel not in ("relative_bias", "relative_sum") and (x is None or kernel == "learned_grad")
-    assert str(result.dtype).endswith("float32" if single else framework.dtype)
-    check(kernel, framework._replace(dtype="float32") if single else framework, result)
+    is_float32 = kernel not in ("relative_bias", "relative_sum") and (x is None or kernel == "learned_grad")
+    assert str(result.dtype).endswith("float32" if is_float32 else framework.dtype)
+    check(kernel, framework._replace(dtype="float32") if is_float32 else framework, result)
     if x is not None:
-        assert (framework.numbers(x) == X[CASES[kernel][0]]).all()
+        assert (framework.numbers(x) == X[CASES[kernel].x]).all()
 
 
-@pytest.mark.parametrize("kernel", [kernel for kernel in CASES if CASES[kernel][0] and kernel not in APART])
+@pytest.mark.parametrize("kernel", [kernel for kernel in CASES if CASES[kernel].x and kernel not in NOT_IN_PLACE])
 def test_in_place(kernel: str, framework: Framework) -> None:
     if framework.name == "jax":
         with pytest.raises(posenc.Error, match="out is read-only"):
@@ -185,8 +195,8 @@ def test_in_place(kernel: str, framework: Framework) -> None:
 @pytest.mark.parametrize("backend", posenc.backends())
 @pytest.mark.parametrize("kernel", CASES)
 def test_each_backend(kernel: str, backend: str) -> None:
-    numpy = Framework("numpy", "float32")
-    check(kernel, numpy, call(kernel, numpy, backend=backend)[0])
+    framework = Framework("numpy", "float32")
+    check(kernel, framework, call(kernel, framework, backend=backend)[0])
 
 
 def test_tables(framework_name: str) -> None:
@@ -250,12 +260,12 @@ def test_axes() -> None:
 ])  # fmt: skip
 def test_strides(view: Callable[[], Any]) -> None:
     """Views without copies: transposed, a part of a fused tensor, cut, reversed, with steps."""
-    numpy = Framework("numpy", "float32")
+    framework = Framework("numpy", "float32")
     out = view()
     base = out if out.base is None else out.base
-    result, _ = call("rope_half", numpy, out=out)
+    result, _ = call("rope_half", framework, out=out)
     assert result is out
-    check("rope_half", numpy, out)
+    check("rope_half", framework, out)
     assert np.count_nonzero(base) == np.count_nonzero(out)
     x = view()
     x[...] = X["heads"]
@@ -267,7 +277,7 @@ def test_signatures_are_those_of_the_stub() -> None:
     """Each parameter is accepted by name, and no other."""
     stub = Path(posenc._core.__file__).with_name("_core.pyi").read_text()
     functions = {one.name: one for one in ast.parse(stub).body if isinstance(one, ast.FunctionDef)}
-    for name in (*CASES, *OF_TABLES):
+    for name in (*CASES, *TABLE_KERNELS):
         given = inspect.signature(getattr(posenc, name)).parameters
         args = functions[name].args
         assert [one.arg for one in (*args.args, *args.kwonlyargs)] == list(given)

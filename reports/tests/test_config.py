@@ -352,6 +352,14 @@ def test_a_buffer_of_positions_is_no_encoding(kind: str) -> None:
     assert "positions of another kind" not in read(model_type=kind).notes
 
 
+@pytest.mark.parametrize("left, right, wider", [(64, 8, "left"), (8, 64, "right"), (8, 8, "left")])
+def test_clipped_distances_follow_the_wider_side(left: int, right: int, wider: str) -> None:
+    sides = {"left_max_position_embeddings": left, "right_max_position_embeddings": right}
+    part = part_of(model_type="wav2vec2-bert", position_embeddings_type="relative_key", **sides)
+    assert part.max_distance == max(left, right)
+    assert part.origins["max_distance"].formula == f"{wider}_max_position_embeddings"
+
+
 def test_a_share_that_no_key_says_is_what_its_code_does() -> None:
     part = part_of(model_type="bamba", **SIZES, num_key_value_heads=2, attn_layer_indices=[1])
     assert part.origins["rotary_dim"].formula == "0.5 of head_dim (what its code does)"

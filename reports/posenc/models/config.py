@@ -31,7 +31,16 @@ STACKS = (
 OWN_SIZES = {
     "series": embeddings.read_series, "patched_series": embeddings.read_patched_series,
     "frames": embeddings.read_frames, "pyramid": embeddings.read_pyramid, "spread": embeddings.read_spread,
-    "in_blocks": scores.read_in_blocks,
+    "in_blocks": scores.read_shaw_blocks,
+}  # fmt: skip
+# Functions that read members of an encoding, and further ones of model types with these flags, in this order.
+READ_ENCODING = {
+    "alibi": scores.read_alibi, "t5": scores.read_t5, "deberta": scores.read_deberta,
+    "transformer_xl": scores.read_transformer_xl,
+}  # fmt: skip
+READ_TERMS = {
+    "both_ways": scores.read_xlnet, "nearest": scores.read_vits, "behind": scores.read_inkling,
+    "limits": scores.read_clipped_shaw, "limits_backward": scores.read_clipped_shaw,
 }  # fmt: skip
 PATCHED = ("patches", "counted", "tubelets", "spectrogram")
 
@@ -187,13 +196,12 @@ def _read_sizes(members: Members, part: Part) -> None:
         members.read_whole(part, "width", "input_embedding_size")
     if part.encoding == "sinusoidal":
         embeddings.read_theta(members, part)
-    elif part.encoding in ("alibi", "t5", "deberta", "transformer_xl"):
-        getattr(scores, f"read_{part.encoding}")(members, part)
-    for flag in ("both_ways", "backward", "nearest", "behind", "limits", "limits_backward"):
-        if flag == "backward":
-            part.backward |= flag in flags
-        elif flag in flags:
-            getattr(scores, f"read_{flag.partition('_back')[0]}")(members, part)
+    elif part.encoding in READ_ENCODING:
+        READ_ENCODING[part.encoding](members, part)
+    for flag, read in READ_TERMS.items():
+        if flag in flags:
+            read(members, part)
+    part.backward |= "backward" in flags
 
 
 def _read_own_sizes(members: Members, part: Part) -> None:

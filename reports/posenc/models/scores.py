@@ -1,7 +1,7 @@
 """Reads terms that are added to scores: ALiBi, buckets of T5, terms by relative position, biases in windows."""
 
 from dataclasses import replace
-from typing import List
+from typing import List, Optional
 
 from .embeddings import SIDE, read_patches
 from .members import MOST, Members, Default, Range
@@ -76,7 +76,7 @@ def read_transformer_xl(members: Members, part: Part) -> None:
                  "first, and the products are its code's")  # fmt: skip
 
 
-def read_both_ways(members: Members, part: Part) -> None:
+def read_xlnet(members: Members, part: Part) -> None:
     """Reads a term by distance of earlier and of later keys (XLNet, conformers)."""
     part.both_ways = True
     members.read_whole(part, "head_dim", "d_head", default=Default(part.head_dim, "head_dim"))
@@ -90,7 +90,7 @@ def read_both_ways(members: Members, part: Part) -> None:
                  "and gathering the products of each distance, in both directions")  # fmt: skip
 
 
-def read_in_blocks(members: Members, part: Part) -> None:
+def read_shaw_blocks(members: Members, part: Part) -> None:
     """Reads Shaw's terms in attention that stays within blocks."""
     members.read_whole(part, "width", "hidden_dim hidden_size")
     members.read_whole(part, "heads", "num_heads num_attention_heads", 1, 65536)
@@ -111,7 +111,7 @@ def _read_sizes(members: Members, part: Part, heads: str, layers: str) -> None:
     part.set("head_dim", part.width // part.heads, "width / heads")
 
 
-def read_nearest(members: Members, part: Part) -> None:
+def read_vits(members: Members, part: Part) -> None:
     """Reads embeddings of near distances, for keys and for values (VITS)."""
     _read_sizes(members, part, "num_attention_heads", "num_hidden_layers")
     members.read_whole(part, "max_distance", "window_size", 1, LONG)
@@ -122,8 +122,8 @@ def read_nearest(members: Members, part: Part) -> None:
                  "weights by distance and those of values, are its code's")  # fmt: skip
 
 
-def read_behind(members: Members, part: Part) -> None:
-    """Reads terms of the distances behind the query, which differ by type of layers."""
+def read_inkling(members: Members, part: Part) -> None:
+    """Reads terms of the distances behind the query, which differ by type of layers (Inkling)."""
     part.bare = True
     part.layers = 0
     members.note("Its terms are of the distances behind the query, and none are from rel_extent, or the window of "
@@ -132,8 +132,8 @@ def read_behind(members: Members, part: Part) -> None:
                  "are its code's.  How many layers slide is not read")  # fmt: skip
 
 
-def read_limits(members: Members, part: Part) -> None:
-    """Reads terms of distances that are clipped, to each side at a place of its own."""
+def read_clipped_shaw(members: Members, part: Part) -> None:
+    """Reads Shaw's terms of distances that are clipped on each side at its own limit."""
     if "limits" in members.flags:
         members.read_whole(part, "left", "left_max_position_embeddings", 1, LONG)
         members.read_whole(part, "right", "right_max_position_embeddings", 1, LONG)
@@ -142,7 +142,8 @@ def read_limits(members: Members, part: Part) -> None:
         part.set("right", part.left - 1, "left - 1")
     heads, layers = "num_attention_heads / encoder_attention_heads", "num_hidden_layers / encoder_layers"
     _read_sizes(members, part, heads, layers)
-    part.set("max_distance", max(part.left, part.right), "left")
+    wider = "left" if part.left >= part.right else "right"
+    part.set("max_distance", getattr(part, wider), wider)
     members.note(f"Distances are clipped to {part.left} on one side and to {part.right} on the other: what is checked "
                  "and timed here clips both to the greater, where the last row of the shorter side is that of all "
                  "beyond.  The products of queries and the embeddings of distances are its code's")  # fmt: skip
@@ -163,17 +164,19 @@ def read_own_terms(members: Members, part: Part, stack: str) -> None:
 # ---- terms by rows and by columns of a picture: SAM ----
 
 
-def _add_terms(members: Members, template: Part, name: str, layers: int, window: int, parts: List[Part]) -> None:
-    """Adds layers that see windows alone, or the whole picture."""
+def _add_terms(
+    members: Members, template: Part, name: str, layers: int, window: Optional[int], parts: List[Part]
+) -> None:
+    """Adds layers that see windows of `window` patches a side, or the whole picture if it is None."""
     if layers == 0:
         return
-    whole = template.side
-    across = -(-whole // window) if window else 1
-    part = replace(template, name=name, layers=layers, window=window or whole, windows=across * across,
+    image_side = template.side
+    across = -(-image_side // window) if window else 1
+    part = replace(template, name=name, layers=layers, window=window or image_side, windows=across * across,
                    origins=dict(template.origins))  # fmt: skip
     part.set_origin("layers", "num_hidden_layers less global_attn_indexes" if window else "global_attn_indexes")
     part.set_origin("window", "window_size" if window else "image_size / patch_size")
-    part.set_origin("windows", f"({whole} patches a side / window, rounded up) squared")
+    part.set_origin("windows", f"({image_side} patches a side / window, rounded up) squared")
     if not 2 <= part.window <= 256:
         bound = "two are needed" if part.window < 2 else "at most 256 are possible"
         members.reject(f"pictures, or windows, have {part.window} patches a side: {bound}")
@@ -194,10 +197,10 @@ def read_decomposed(members: Members, part: Part) -> List[Part]:
     members.note("Its terms by rows and by columns are two calls, whose sum for each pair of patches is its code's, as "
                  "are the products of queries with what is learned for each distance; it counts distances from the key "
                  "to the query, so that columns are those of its table from the last to the first")  # fmt: skip
-    whole = members.find_value("global_attn_indexes")
-    if not isinstance(whole, list):
+    global_layers = members.find_value("global_attn_indexes")
+    if not isinstance(global_layers, list):
         members.reject("global_attn_indexes is no list: the layers whose attention is over all of a picture are needed")
-    everywhere = sum(layer in whole for layer in range(part.layers))
+    n_global = sum(layer in global_layers for layer in range(part.layers))
     table = Part(encoding="learned", name="table", decodes=False)
     table.set("tabled", True)
     read_patches(members, table, ["patches"])
@@ -207,9 +210,9 @@ def read_decomposed(members: Members, part: Part) -> List[Part]:
     for quantity in ("image", "patch"):
         part.origins[quantity] = table.origins[quantity]
     parts = [table] if part.tabled else []
-    everywhere = everywhere if part.window else part.layers
-    _add_terms(members, part, "windows", part.layers - everywhere, part.window, parts)
-    _add_terms(members, part, "whole", everywhere, 0, parts)
+    n_global = n_global if part.window else part.layers
+    _add_terms(members, part, "windows", part.layers - n_global, part.window, parts)
+    _add_terms(members, part, "whole", n_global, None, parts)
     return parts
 
 

@@ -22,7 +22,7 @@ RELATIVE = "relative position: key − query"
 
 
 def _one_query(kernel: str, before: int, after: int, fields: str) -> Array:
-    """Returns what a query takes of keys by head and relative position, from `before` tokens before it to `after`."""
+    """Returns biases or buckets of one query, [head][relative position], from `before` tokens before it to `after`."""
     return problem(f"{kernel} queries=1 keys={before + 1 + after} query_offset={before} {fields}")
 
 
@@ -38,11 +38,12 @@ def _deberta(buckets: int, distance: int) -> str:
 
 
 @kind(
+    "alibi",
     integer("--heads", 1, 256, 8, "attention heads"),
     option("--alibi-bias-max", 8, "the last slope of a power of two of heads is 2^-B", metavar="B", type=float),
     integer("--tokens", 2, 65536, 128, "distances"),
 )
-def alibi(args: argparse.Namespace) -> Picture:  # Press et al. 2108.12409
+def draw_alibi(args: argparse.Namespace) -> Picture:  # Press et al. 2108.12409
     """bias by distance for each head, and the slopes
 
     Left: one line for each head; the steepest head sees the nearest tokens alone. Right: the slopes,
@@ -71,7 +72,7 @@ def alibi(args: argparse.Namespace) -> Picture:  # Press et al. 2108.12409
 
 
 def _draw_steps(axes: Axes, distance: int, curves: Dict[str, Array]) -> None:
-    """Draws what each relative position takes as steps, and marks --max-distance."""
+    """Draws the bucket or column of each relative position as steps, and marks --max-distance."""
     reach = (len(next(iter(curves.values()))) - 1) // 2
     draw_lines(axes, np.arange(-reach, reach + 1), curves, drawstyle="steps-mid")
     for side in (-distance, distance):
@@ -82,10 +83,11 @@ def _draw_steps(axes: Axes, distance: int, curves: Dict[str, Array]) -> None:
 
 
 @kind(
+    "t5",
     integer("--num-buckets", 4, 4096, 32, "buckets in all"),
     integer("--max-distance", 2, 65536, 128, "the last bucket begins below this distance"),
 )
-def t5(args: argparse.Namespace) -> Picture:  # Raffel et al. 1910.10683
+def draw_t5(args: argparse.Namespace) -> Picture:  # Raffel et al. 1910.10683
     """the bucket of each relative position, in both directions
 
     A step is a bucket: all relative positions on it share one number per head. Steps grow with the
@@ -106,8 +108,8 @@ def t5(args: argparse.Namespace) -> Picture:  # Raffel et al. 1910.10683
     return picture
 
 
-@kind(integer("--tokens", 2, 65536, 512, "distances"))
-def bias(args: argparse.Namespace) -> Picture:  # KERPLE 2205.09921, Sandwich 2212.10356
+@kind("bias", integer("--tokens", 2, 65536, 512, "distances"))
+def draw_bias(args: argparse.Namespace) -> Picture:  # KERPLE 2205.09921, Sandwich 2212.10356
     """ALiBi, KERPLE, Sandwich and T5 by distance, in one picture
 
     The same five biases twice, with distances on a linear and on a logarithmic axis. A curve that is
@@ -144,10 +146,11 @@ def bias(args: argparse.Namespace) -> Picture:  # KERPLE 2205.09921, Sandwich 22
 
 
 @kind(
+    "deberta",
     integer("--position-buckets", 0, 4096, 256, "half of the columns; 0: one for each distance"),
     integer("--max-distance", 2, 65536, 512, "the last bucket ends below this distance"),
 )
-def deberta(args: argparse.Namespace) -> Picture:  # He et al. 2006.03654
+def draw_deberta(args: argparse.Namespace) -> Picture:  # He et al. 2006.03654
     """the column of each relative position, in buckets that grow with the distance
 
     Left: near keys have a column each, a straight line; far ones share columns, and the curve flattens.
@@ -175,22 +178,23 @@ def deberta(args: argparse.Namespace) -> Picture:  # He et al. 2006.03654
     right.set_xscale("log", base=2)
     right.set_ylim(0, 1.15 * middle)
 
-    shared = np.flatnonzero(np.append(np.diff(before), 0) != 1)[0]
+    unshared_up_to = np.flatnonzero(np.append(np.diff(before), 0) != 1)[0]
     last = np.flatnonzero(before == before[-1])[0]
     pairs = " ".join(f"{before[d]:g}/{after[d]:g}" for d in (128, 256, 512) if d <= reach)
     picture.facts += [
         f"column of distance 0: {before[0]:g}",
-        f"a column for each distance up to {shared}, the last one ({before[-1]:g}) from {last} on",
+        f"a column for each distance up to {unshared_up_to}, the last one ({before[-1]:g}) from {last} on",
         f"columns of distances 128 256 512 and their opposites: {pairs}",
     ]
     return picture
 
 
 @kind(
+    "swin",
     integer("--window-height", 1, 16, 7, "rows of the window"),
     integer("--window-width", 1, 16, 7, "columns of the window"),
 )
-def swin(args: argparse.Namespace) -> Picture:  # Liu et al. 2103.14030
+def draw_swin(args: argparse.Namespace) -> Picture:  # Liu et al. 2103.14030
     """the row of the bias table for each query and key of a window
 
     Left: the row of the bias table for each pair of tokens; blocks repeat, as only the displacement
@@ -220,8 +224,8 @@ def swin(args: argparse.Namespace) -> Picture:  # Liu et al. 2103.14030
     return picture
 
 
-@kind(integer("--tokens", 4, 256, 24, "queries and keys"))
-def buckets(args: argparse.Namespace) -> Picture:
+@kind("buckets", integer("--tokens", 4, 256, 24, "queries and keys"))
+def draw_buckets(args: argparse.Namespace) -> Picture:
     """buckets by query and key: T5 and DeBERTa shift by one column a row
 
     The numbers of the pictures of T5 and DeBERTa, for small tables, as maps: a row is a query. Each row is
@@ -247,11 +251,12 @@ def buckets(args: argparse.Namespace) -> Picture:
 
 
 @kind(
+    "attention",
     option("--sentence", "the cat sat on the mat", "2 to 12 words", metavar="WORDS"),
     option("--dim", 64, "dimensions: 16, 32, 64 or 128", metavar="D", type=int, choices=(16, 32, 64, 128)),
     SEED,
 )
-def attention(args: argparse.Namespace) -> Picture:
+def draw_attention(args: argparse.Namespace) -> Picture:
     """attention over one sentence without and with each encoding
 
     A row is a query, its weights add up to 1; words and projections are drawn at random, as before training. Without an
@@ -261,11 +266,11 @@ def attention(args: argparse.Namespace) -> Picture:
     n, dim = len(words), args.dim
     if not 2 <= n <= 12:
         raise CommandError(f"--sentence takes 2 to 12 words (got '{args.sentence}').")
-    draw = np.random.default_rng(args.seed)
+    rng = np.random.default_rng(args.seed)
     vocabulary = list(dict.fromkeys(words))
-    vectors = draw.normal(size=(len(vocabulary), dim))
-    to_query, to_key = draw.normal(scale=1 / math.sqrt(dim), size=(2, dim, dim))
-    learned, per_bucket = draw.normal(scale=0.5, size=(n, dim)), draw.normal(size=8)
+    vectors = rng.normal(size=(len(vocabulary), dim))
+    to_query, to_key = rng.normal(scale=1 / math.sqrt(dim), size=(2, dim, dim))
+    learned, per_bucket = rng.normal(scale=0.5, size=(n, dim)), rng.normal(size=8)
     x = vectors[[vocabulary.index(word) for word in words]]
     sinusoidal = table(f"sinusoidal tokens={n} dim={dim}")["sinusoidal"]
     cos, sin = angles(f"rope_table tokens={n} rotary_dim={dim}")
@@ -283,8 +288,8 @@ def attention(args: argparse.Namespace) -> Picture:
         "RoPE": scores(x, rotated=True), "ALiBi, slope 1/2": scores(x) + alibi,
         "T5, one number per bucket": scores(x) + per_bucket[bucket],
     }  # fmt: skip
-    powers = {name: np.exp(cells - cells.max(axis=1, keepdims=True)) for name, cells in scored.items()}
-    weights = {name: cells / cells.sum(axis=1, keepdims=True) for name, cells in powers.items()}
+    exponentials = {name: np.exp(cells - cells.max(axis=1, keepdims=True)) for name, cells in scored.items()}
+    weights = {name: cells / cells.sum(axis=1, keepdims=True) for name, cells in exponentials.items()}
     parameters = (
         f"one head; words, projections and learned numbers drawn at random ({dim} dimensions, seed {args.seed}); "
         "equal words have equal vectors"

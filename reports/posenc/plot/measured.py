@@ -16,8 +16,8 @@ DECADES = (10, 17, 20, 24, 31)  # powers of two
 MOST = 12  # cases in a picture of speeds
 
 
-@kind(forwards=True)
-def error(args: argparse.Namespace) -> Picture:
+@kind("error", forwards=True)
+def draw_error(args: argparse.Namespace) -> Picture:
     """error against position: backends and numerics modes, and what 16 bits make of it
 
     The dotted line is correct rounding to f32. Solid curves, numerics mode `exact`, stay on it or just above. The f32
@@ -57,8 +57,8 @@ def error(args: argparse.Namespace) -> Picture:
     return picture
 
 
-@kind(("file", {"metavar": "FILE", "help": "records of posenc bench --out jsonl:FILE"}))
-def speed(args: argparse.Namespace) -> Picture:
+@kind("speed", ("file", {"metavar": "FILE", "help": "records of posenc bench --out jsonl:FILE"}))
+def draw_speed(args: argparse.Namespace) -> Picture:
     """speed of each backend against plain C, from FILE: records of posenc bench
 
     A bar is how many times as fast as plain C (libm) a backend is in one case, by their medians; the line on it is the

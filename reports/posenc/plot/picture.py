@@ -166,8 +166,8 @@ class Kind(NamedTuple):
 KINDS: Dict[str, Kind] = {}
 
 
-def kind(*options: Option, forwards: bool = False) -> Callable[[Draw], Draw]:
-    """Registers a function as the picture of its name; its docstring is the summary and, below it, how to read it.
+def kind(name: str, *options: Option, forwards: bool = False) -> Callable[[Draw], Draw]:
+    """Registers a function as the picture of this name; its docstring is the summary and, below it, how to read it.
 
     With `forwards`, options that the picture does not have itself, such as --model or --problem, go to
     `posenc table`: they are in `args.forwarded`.
@@ -175,7 +175,7 @@ def kind(*options: Option, forwards: bool = False) -> Callable[[Draw], Draw]:
 
     def register(draw: Draw) -> Draw:
         summary, _, caption = (inspect.getdoc(draw) or "").partition("\n\n")
-        KINDS[draw.__name__] = Kind(summary, caption, draw, options, forwards)
+        KINDS[name] = Kind(summary, caption, draw, options, forwards)
         return draw
 
     return register

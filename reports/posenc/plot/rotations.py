@@ -25,8 +25,8 @@ def rotate(vectors: Array, cos: Array, sin: Array) -> Array:
     return np.hstack([a * cos - b * sin, b * cos + a * sin])
 
 
-@kind(integer("--tokens", 2, 4096, 128, "offsets"), SEED, forwards=True)
-def rope(args: argparse.Namespace) -> Picture:  # Su et al. 2104.09864, section 3.2
+@kind("rope", integer("--tokens", 2, 4096, 128, "offsets"), SEED, forwards=True)
+def draw_rope(args: argparse.Namespace) -> Picture:  # Su et al. 2104.09864, section 3.2
     """pairs rotating with the position; products of a query and a key by offset
 
     Above, one pair of channels each: the arrow (1, 0) after rotating by the angles of positions 0 to 7.
@@ -93,11 +93,12 @@ def _draw_pair(axes: Axes, radians: float, cos: Array, sin: Array) -> None:
 
 
 @kind(
+    "xpos",
     integer("--tokens", 2, 4096, 1024, "offsets"),
     integer("--dim", 2, 4096, 64, "head_dim"),
     option("--xpos-scale-base", 512, "positions over which a pair's factor counts once", metavar="B", type=float),
 )
-def xpos(args: argparse.Namespace) -> Picture:  # Sun et al. 2212.10554
+def draw_xpos(args: argparse.Namespace) -> Picture:  # Sun et al. 2212.10554
     """the products of RoPE and of xPos by offset, and the factor of each pair
 
     Left: the products of RoPE swing on at any offset, those of xPos calm down. Right: the factor that
@@ -152,8 +153,8 @@ def _line_and_model(text: str) -> Tuple[str, List[str]]:
     return line, ["--model", model] if flag else []
 
 
-@kind(forwards=True)
-def frequencies(args: argparse.Namespace) -> Picture:
+@kind("frequencies", forwards=True)
+def draw_frequencies(args: argparse.Namespace) -> Picture:
     """wavelengths of the pairs before and after a scaling: of each family, or of one
 
     One family each: the dashed line is the wavelength of each pair before, the blue one after. A pair
@@ -193,6 +194,7 @@ AXES = ("time", "row", "column")
 
 
 @kind(
+    "mrope",
     choice(
         "--layout",
         ("qwen2_vl", "qwen3_vl", "qwen2_vl_vision", "pixtral", "kimi"),
@@ -201,7 +203,7 @@ AXES = ("time", "row", "column")
     integer("--width", 2, 16, 6, "columns of the image"),
     integer("--height", 2, 16, 4, "rows of the image"),
 )
-def mrope(args: argparse.Namespace) -> Picture:  # Wang et al. 2409.12191, section 2.1
+def draw_mrope(args: argparse.Namespace) -> Picture:  # Wang et al. 2409.12191, section 2.1
     """positions with three axes: an image in a text, and the pair that each axis rotates
 
     Above, the three positions of each token of a small image, which follows five tokens of text. In the

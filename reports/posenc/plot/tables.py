@@ -53,11 +53,12 @@ def choose_curves(tokens: int, wavelength: Array) -> List[int]:
 
 
 @kind(
+    "sinusoidal",
     integer("--tokens", 2, 4096, 64, "positions"),
     choice("--layout", ("interleaved", "sin_cos", "cos_sin"), "order of sines and cosines in a row"),
     forwards=True,
 )
-def sinusoidal(args: argparse.Namespace) -> Picture:  # Vaswani et al. 1706.03762, section 3.5
+def draw_sinusoidal(args: argparse.Namespace) -> Picture:  # Vaswani et al. 1706.03762, section 3.5
     """values, single dimensions and similarity of a table
 
     Above, each column is the row of the table that one position gets; red is 1, white 0, blue −1. Fast dimensions
@@ -88,8 +89,8 @@ def sinusoidal(args: argparse.Namespace) -> Picture:  # Vaswani et al. 1706.0376
 DEVIATION = 0.02  # of a table before training, as BERT and GPT-2 begin
 
 
-@kind(integer("--tokens", 2, 1024, 64, "positions"), integer("--dim", 1, 1024, 128, "dimensions"), SEED)
-def learned(args: argparse.Namespace) -> Picture:
+@kind("learned", integer("--tokens", 2, 1024, 64, "positions"), integer("--dim", 1, 1024, 128, "dimensions"), SEED)
+def draw_learned(args: argparse.Namespace) -> Picture:
     """a table before training: values, similarity, its size beside tokens
 
     Above, each column is the row of the table that one position gets: no pattern. Right: no two positions are alike.

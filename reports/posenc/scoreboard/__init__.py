@@ -1,4 +1,4 @@
-"""The scoreboard: what an adapter declares. An adapter is a file that calls one library; docs/scoreboard.md lists them.
+"""The scoreboard: declarations of an adapter, a file that calls one library. docs/scoreboard/README.md lists adapters.
 
     @implements("rope_half", "apply_rotary_emb()")
     def rotate(x, cos, sin): ...
