@@ -57,10 +57,10 @@ SIMD_INLINE bool vf_has_masks(void) { return false; }
 
 /* ---- 16 bits ---- */
 
-/* V alone cannot convert f16. It is widened as in half.h. Narrowing: from 2^-14 on (0x38800000), the exponent bias falls
- * by 112, and vnclipu rounds to 10 bits, to nearest even; 2^16 (0x47800000) and more become infinity. Below 2^-14,
- * |v| + 0.5 lies in [0.5, 1), whose last place is 2^-24, that of f16's subnormals: the low 16 bits of the rounded sum
- * are the result. */
+/* V alone cannot convert f16. It is widened as in half.h. Narrowing: from 2^-14 on (0x38800000), the exponent bias
+ * falls by 112, and vnclipu rounds to 10 bits, to nearest even; 2^16 (0x47800000) and more become infinity. Below
+ * 2^-14, |v| + 0.5 lies in [0.5, 1), whose last place is 2^-24, that of f16's subnormals: the low 16 bits of the
+ * rounded sum are the result. */
 SIMD_INLINE vuint16mf2_t half_load_n(const uint16_t *p, int64_t n)
 {
     return __riscv_vle16_v_u16mf2_tu(__riscv_vmv_v_x_u16mf2(0, vf_vl()), p, (size_t)n);
