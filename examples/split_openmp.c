@@ -53,6 +53,6 @@ int main(void)
     }
     const bool same = memcmp(by_threads, by_one, sizeof by_one) == 0;
     printf("%d threads: %s\n", omp_get_max_threads(),
-           same ? "the same bits as one" : "not the bits of one");
+           same ? "the same bits as one thread" : "bits differ from one thread");
     return !same;
 }

@@ -1,8 +1,8 @@
 # shellcheck shell=sh disable=SC2154
 # ./run fleet [PART...]: runs the bundle and the scripts of examples/fleet on machines that this one imitates. Sourced by run.
 #
-#     bundle      the archive: the same bytes twice; runs from a folder with a space, moved, in a root with glibc alone, and
-#                 on Debian 11, 12 and 13; opens no file outside
+#     bundle      the archive: two builds give the same bytes; runs from a folder with a space, moved, in a root with glibc
+#                 alone, and on Debian 11, 12 and 13; opens no file outside
 #     parallel    this machine twice under two names: an sshd on loopback, with keys of its own
 #     slurm       a cluster of one node on loopback: slurmctld, slurmd and munged with a configuration of their own
 #     matrix      the workflow for GitHub: read as YAML, its shell parts run, its artefacts handed on
@@ -31,15 +31,18 @@ fleet() {
             continue
         }
         log=build-bundle/fleet-$part.log status=0
-        # shellcheck disable=SC2086  # a list of words
-        "$fleet_shell" tools/fleet/$part.* "$bundle_made" $fleet_words >"$log" 2>&1 || status=$?
+        set -- "$bundle_made"
+        for suite in $fleet_suites; do
+            set -- "$@" "$(cd "${BARE_ROOTS:-build-bare}/$suite" && pwd -P)"
+        done
+        "$fleet_shell" "tools/fleet/$part".* "$@" >"$log" 2>&1 || status=$?
         tally_tap "$part" "$log" "$status"
     done
 }
 
-# Installs the tools of a part: sets $fleet_words, more arguments of its script, and $fleet_shell.
+# Installs the tools of a part: sets $fleet_suites, the Debian releases whose roots its script takes, and $fleet_shell.
 fleet_ready() { # PART
-    fleet_words='' fleet_shell=sh
+    fleet_suites='' fleet_shell=sh
     case $1 in
     bundle) fleet_roots bullseye bookworm trixie && bring strace:strace ;;
     parallel) fleet_root "$1" && fleet_services parallel:parallel /usr/sbin/sshd:openssh-server ssh:openssh-client ;;
@@ -65,9 +68,9 @@ fleet_services() { # COMMAND:PACKAGE...
     return 1
 }
 
-# Adds roots of Debian releases to $fleet_words, as many as can be made here.
+# Makes roots of Debian releases, and adds to $fleet_suites those that can be made here.
 fleet_roots() { # SUITE...
     for bare_suite in "$@"; do
-        ! bare_ready || fleet_words="$fleet_words $(cd "$bare_root" && pwd -P)"
+        ! bare_ready || fleet_suites="$fleet_suites $bare_suite"
     done
 }

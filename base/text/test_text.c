@@ -42,10 +42,12 @@ static void test_escapes(void)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char *shown = text_escape_copy(cases[i].text);
+        char sentence[128];
+        snprintf(sentence, sizeof sentence, "escaping makes a text plain: %s", cases[i].shown);
         require(shown && strcmp(shown, cases[i].shown) == 0, cases[i].shown);
         require(text_is_plain(cases[i].text) == (strcmp(cases[i].text, cases[i].shown) == 0) &&
                     text_is_plain(cases[i].shown),
-                "and the escaped text is plain");
+                sentence);
         free(shown);
     }
 }
@@ -59,7 +61,7 @@ static void test_cut(void)
     require(text_escape("abc", NULL, 0) == 3, "the length alone");
 }
 
-static void prints(const char *want, const char *format, const char *argument)
+static void require_printed(const char *want, const char *format, const char *argument)
 {
     char *text = NULL;
     size_t size;
@@ -74,11 +76,11 @@ static void prints(const char *want, const char *format, const char *argument)
 
 static void test_lines(void)
 {
-    prints("posenc: x\\n::error::y\n", "posenc: %s\n", "x\n::error::y");
-    prints("  \\::error::y\n", "  %s\n", "::error::y");
-    prints("a std::vector\n", "a %s\n", "std::vector");
-    prints("a ##\\[group]##\\[x", "a %s", "##[group]##[x");
-    prints("trailing\\n", "%s", "trailing\n");
+    require_printed("posenc: x\\n::error::y\n", "posenc: %s\n", "x\n::error::y");
+    require_printed("  \\::error::y\n", "  %s\n", "::error::y");
+    require_printed("a std::vector\n", "a %s\n", "std::vector");
+    require_printed("a ##\\[group]##\\[x", "a %s", "##[group]##[x");
+    require_printed("trailing\\n", "%s", "trailing\n");
 }
 
 static void test_lists(void)
@@ -91,14 +93,14 @@ static void test_lists(void)
 
 static void test_words(void)
 {
-    char longer[120] = { 0 };
-    memset(longer, 'x', sizeof longer - 1);
+    char long_name[120] = { 0 };
+    memset(long_name, 'x', sizeof long_name - 1);
     require(text_edit_distance("rope_half", "rope_half") == 0 &&
                 text_edit_distance("tabel", "table") == 2 &&
                 text_edit_distance("", "abc") == 3 &&
                 text_edit_distance("kitten", "sitting") == 3,
             "the distance of two names");
-    require(text_edit_distance("", longer) == 96, "only 96 bytes of the second name count");
+    require(text_edit_distance("", long_name) == 96, "only 96 bytes of the second name count");
     require(text_has_word("a bc d", ' ', "bc", 2) && text_has_word("a bc d", ' ', "d", 1) &&
                 !text_has_word("a bc d", ' ', "b", 1) && !text_has_word("a bc d", ' ', "c", 1),
             "a list has whole words only");

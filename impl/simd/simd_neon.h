@@ -92,14 +92,14 @@ SIMD_INLINE vf vf_load_bf16_n(const uint16_t *p, int64_t n)
 }
 SIMD_INLINE vf vf_load_bf16(const uint16_t *p) { return vf_load_bf16_n(p, SIMD_LANES); }
 /* Returns the bits of v; every NaN becomes the same quiet NaN, whose lower half is zero. */
-SIMD_INLINE uint32x4_t with_one_nan(vf v)
+SIMD_INLINE uint32x4_t bits_with_canonical_nan(vf v)
 {
     return vbslq_u32(vceqq_f32(v, v), vreinterpretq_u32_f32(v), vdupq_n_u32(0x7fc00000));
 }
 /* Rounds as bf16_from_f32(). The test of the last place gives -1 or 0, hence the subtraction. */
 SIMD_INLINE void vf_store_bf16_n(uint16_t *p, vf v, int64_t n)
 {
-    uint32x4_t bits = with_one_nan(v);
+    uint32x4_t bits = bits_with_canonical_nan(v);
     uint32x4_t odd = vtstq_u32(bits, vdupq_n_u32(0x10000));
     half_store_n(p, vaddhn_u32(vsubq_u32(bits, odd), vdupq_n_u32(0x7fff)), n);
 }
@@ -115,8 +115,8 @@ SIMD_INLINE void vf_load_bf16_pairs(const uint16_t *p, vf *a, vf *b)
 /* Rounds as in simd_avx2.h. */
 SIMD_INLINE void vf_store_bf16_pairs(uint16_t *p, vf a, vf b)
 {
-    uint16x8_t even = vreinterpretq_u16_u32(with_one_nan(a));
-    uint16x8_t odd = vreinterpretq_u16_u32(with_one_nan(b));
+    uint16x8_t even = vreinterpretq_u16_u32(bits_with_canonical_nan(a));
+    uint16x8_t odd = vreinterpretq_u16_u32(bits_with_canonical_nan(b));
     uint16x8_t upper = vtrn2q_u16(even, odd), lower = vtrn1q_u16(even, odd);
     lower = vqsubq_u16(lower, vbicq_u16(vdupq_n_u16(1), upper));
     vst1q_u16(p, vsraq_n_u16(upper, lower, 15));

@@ -1,6 +1,6 @@
 /*
  * The primitives of simd.h for RISC-V Vector 1.0, of any length: one register of f32, groups of two registers for f64
- * and u64. The ratio of element size to group size is then the same for all types. One vl therefore holds for all of them,
+ * and u64. SEW/LMUL is then the same for all types. One vl therefore holds for all of them,
  * a mask of one type is a mask of another, and a change of type leaves vl alone.
  *
  * Lanes: those of a register, at most POSENC_FREQS_PAD, as no array of the library is padded further. Registers of more
@@ -22,6 +22,8 @@
 typedef vfloat32m1_t vf;
 typedef vfloat64m2_t vd;
 typedef vuint64m2_t vq;
+
+/* ---- f32, loads and stores ---- */
 
 /* Returns vl for all operations on whole vectors. Compilers know that a repeated vsetvl gives the same result. They
  * do not know that V has at least 128 bits, hence 4 lanes. */
@@ -53,8 +55,12 @@ SIMD_INLINE void vf_store_n(float *p, vf v, int64_t n)
 SIMD_INLINE void vf_store_cold_n(float *p, vf v, int64_t n) { vf_store_n(p, v, n); }
 SIMD_INLINE bool vf_has_masks(void) { return false; }
 
-/* 16-bit elements. V alone cannot convert f16. It is widened as in half.h. Narrowing: vnclipu rounds a shifted
- * integer to nearest even; below 2^-14 the sum with 2^-1 rounds, whose last place is that of f16's subnormals. */
+/* ---- 16 bits ---- */
+
+/* V alone cannot convert f16. It is widened as in half.h. Narrowing: from 2^-14 on (0x38800000), the exponent bias
+ * falls by 112, and vnclipu rounds to 10 bits, to nearest even; 2^16 (0x47800000) and more become infinity. Below
+ * 2^-14, |v| + 0.5 lies in [0.5, 1), whose last place is 2^-24, that of f16's subnormals: the low 16 bits of the
+ * rounded sum are the result. */
 SIMD_INLINE vuint16mf2_t half_load_n(const uint16_t *p, int64_t n)
 {
     return __riscv_vle16_v_u16mf2_tu(__riscv_vmv_v_x_u16mf2(0, vf_vl()), p, (size_t)n);
@@ -118,13 +124,13 @@ SIMD_INLINE vf vf_from_bf16(vuint16mf2_t half)
     return __riscv_vreinterpret_v_u32m1_f32m1(__riscv_vsll_vx_u32m1(wide, 16, vf_vl()));
 }
 /* Returns the bits of v; every NaN becomes the canonical NaN, whose lower half is zero. */
-SIMD_INLINE vuint32m1_t with_one_nan(vf v)
+SIMD_INLINE vuint32m1_t bits_with_canonical_nan(vf v)
 {
     return __riscv_vreinterpret_v_f32m1_u32m1(__riscv_vfmax_vv_f32m1(v, v, vf_vl()));
 }
 SIMD_INLINE vuint16mf2_t bf16_from_vf(vf v)
 {
-    return __riscv_vnclipu_wx_u16mf2(with_one_nan(v), 16, __RISCV_VXRM_RNE, vf_vl());
+    return __riscv_vnclipu_wx_u16mf2(bits_with_canonical_nan(v), 16, __RISCV_VXRM_RNE, vf_vl());
 }
 SIMD_INLINE vf vf_load_bf16(const uint16_t *p)
 {
@@ -156,11 +162,24 @@ SIMD_INLINE void vf_load_bf16_pairs(const uint16_t *p, vf *a, vf *b)
 /* One multiplication-addition joins both halves; on a C908 it takes half the time of a shift. */
 SIMD_INLINE void vf_store_bf16_pairs(uint16_t *p, vf a, vf b)
 {
-    vuint32m1_t even = __riscv_vssrl_vx_u32m1(with_one_nan(a), 16, __RISCV_VXRM_RNE, vf_vl());
-    vuint32m1_t odd = __riscv_vssrl_vx_u32m1(with_one_nan(b), 16, __RISCV_VXRM_RNE, vf_vl());
+    vuint32m1_t even =
+        __riscv_vssrl_vx_u32m1(bits_with_canonical_nan(a), 16, __RISCV_VXRM_RNE, vf_vl());
+    vuint32m1_t odd =
+        __riscv_vssrl_vx_u32m1(bits_with_canonical_nan(b), 16, __RISCV_VXRM_RNE, vf_vl());
     vuint32m1_t both = __riscv_vmacc_vx_u32m1(even, 0x10000, odd, vf_vl());
     __riscv_vse16_v_u16m1(p, __riscv_vreinterpret_v_u32m1_u16m1(both), 2 * vf_vl());
 }
+
+/* ---- Streaming stores ---- */
+
+/* V has no streaming stores. */
+SIMD_INLINE bool vf_has_streams(void) { return false; }
+SIMD_INLINE void vf_stream(float *p, vf v) { vf_store(p, v); }
+SIMD_INLINE void vf_stream_f16(uint16_t *p, vf v) { vf_store_f16(p, v); }
+SIMD_INLINE void vf_stream_bf16(uint16_t *p, vf v) { vf_store_bf16(p, v); }
+SIMD_INLINE void vf_stream_end(void) {}
+
+/* ---- Gathers and permutations ---- */
 
 /* Indices of vluxei count bytes and are unsigned, hence 64 bits wide. */
 SIMD_INLINE vf vf_gather_n(const float *base, const int32_t *index, int64_t n)
@@ -191,13 +210,6 @@ SIMD_INLINE void vf_load4(const float *base, int64_t stride, vf *a, vf *b, vf *c
     vf_unpack_fours(__riscv_vlsseg4e32_v_f32m1x4(base, bytes, vf_vl()), a, b, c, d);
 }
 
-/* V has no streaming stores. */
-SIMD_INLINE bool vf_has_streams(void) { return false; }
-SIMD_INLINE void vf_stream(float *p, vf v) { vf_store(p, v); }
-SIMD_INLINE void vf_stream_f16(uint16_t *p, vf v) { vf_store_f16(p, v); }
-SIMD_INLINE void vf_stream_bf16(uint16_t *p, vf v) { vf_store_bf16(p, v); }
-SIMD_INLINE void vf_stream_end(void) {}
-
 SIMD_INLINE void vf_load2_n(const float *p, int64_t n, vf *a, vf *b)
 {
     vfloat32m1x2_t pairs;
@@ -225,15 +237,15 @@ SIMD_INLINE vf vf_zip_lo(vf a, vf b)
     pairs = __riscv_vwmaccu_vx_u64m1(pairs, UINT32_MAX, y, vf_vl() / 2);
     return __riscv_vreinterpret_v_u32m1_f32m1(__riscv_vreinterpret_v_u64m1_u32m1(pairs));
 }
-SIMD_INLINE vf vf_load_twice(const float *p)
-{
-    const vf half = vf_load_n(p, vf_lanes() / 2);
-    return vf_zip_lo(half, half);
-}
 SIMD_INLINE vf vf_zip_hi(vf a, vf b)
 {
     return vf_zip_lo(__riscv_vslidedown_vx_f32m1(a, vf_vl() / 2, vf_vl()),
                      __riscv_vslidedown_vx_f32m1(b, vf_vl() / 2, vf_vl()));
+}
+SIMD_INLINE vf vf_load_twice(const float *p)
+{
+    const vf half = vf_load_n(p, vf_lanes() / 2);
+    return vf_zip_lo(half, half);
 }
 SIMD_INLINE vf vf_lookup(vf v, const int32_t *index, int32_t first)
 {
@@ -256,6 +268,8 @@ SIMD_INLINE vf vf_swap_pairs(vf a)
     vuint32m1_t other = __riscv_vxor_vx_u32m1(__riscv_vid_v_u32m1(vf_vl()), 1, vf_vl());
     return __riscv_vrgather_vv_f32m1(a, other, vf_vl());
 }
+
+/* ---- Arithmetic and comparison ---- */
 
 SIMD_INLINE vf vf_add(vf a, vf b) { return __riscv_vfadd_vv_f32m1(a, b, vf_vl()); }
 SIMD_INLINE vf vf_sub(vf a, vf b) { return __riscv_vfsub_vv_f32m1(a, b, vf_vl()); }
@@ -295,6 +309,12 @@ SIMD_INLINE bool vf_none_small(vf a, vf b, vf c, vf d)
                                 vf_vl()) < 0;
 }
 
+/* No RVV instruction takes an operand from memory, so there is nothing to pin. */
+SIMD_INLINE vf vf_pin(vf v) { return v; }
+SIMD_INLINE vf vf_pin_here(vf v) { return v; }
+
+/* ---- f64 ---- */
+
 /* The empty asm makes a constant anew at each use. The polynomials have more constants than there are register
  * groups, and clang 19 would keep them on the stack, from where a load costs more. */
 SIMD_INLINE vd vd_set1(double x)
@@ -325,6 +345,8 @@ SIMD_INLINE vd vd_from_i64(vq q)
     return __riscv_vfcvt_f_x_v_f64m2(__riscv_vreinterpret_v_u64m2_i64m2(q), vf_vl());
 }
 SIMD_INLINE vd vd_from_u32(vq q) { return __riscv_vfcvt_f_xu_v_f64m2(q, vf_vl()); }
+
+/* ---- Unsigned 64-bit ---- */
 
 SIMD_INLINE vq vq_set1(uint64_t x) { return __riscv_vmv_v_x_u64m2(x, vf_vl()); }
 SIMD_INLINE vq vq_load(const uint64_t *p) { return __riscv_vle64_v_u64m2(p, vf_vl()); }
@@ -364,8 +386,4 @@ SIMD_INLINE vf vf_select_bit0(vq q, vf x, vf y)
 {
     return __riscv_vmerge_vvm_f32m1(y, x, vq_bit0(q), vf_vl());
 }
-
-/* No RVV instruction takes an operand from memory, so there is nothing to pin. */
-SIMD_INLINE vf vf_pin(vf v) { return v; }
-SIMD_INLINE vf vf_pin_here(vf v) { return v; }
 #endif

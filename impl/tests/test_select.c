@@ -35,18 +35,18 @@ static void test_text(void)
 {
     require(posenc_select("libm", NULL) == POSENC_OK &&
                 is_selected_for_all("libm", "selected by the program"),
-            "one backend for every kernel");
+            "the name of a backend selects it for every kernel");
     require(posenc_select(" scalar # of the templates\n", NULL) == POSENC_ERR_ARGUMENT,
             "a name with a comment is no line of two words");
     require(posenc_select("# a tuning file\n\nrope_half scalar\n  alibi libm # measured\n",
                           NULL) == POSENC_OK &&
                 strcmp(selected_name(POSENC_KERNEL_ROPE_HALF), "scalar") == 0 &&
                 strcmp(selected_name(POSENC_KERNEL_ALIBI), "libm") == 0,
-            "lines of a tuning file, with comments");
+            "lines of a tuning file with comments are accepted");
     require(posenc_select(NULL, NULL) == POSENC_OK &&
                 posenc_select("rope_half libm", NULL) == POSENC_OK &&
                 strcmp(selected_name(POSENC_KERNEL_ROPE_HALF), "libm") == 0,
-            "a line alone");
+            "a line alone is accepted");
 }
 
 static void test_rejections(void)
@@ -117,22 +117,22 @@ static void test_footprint(void)
     require(posenc_select("rope_half scalar f32 1000\nrope_half libm f32\n"
                           "rope_half scalar bf16\n",
                           NULL) == POSENC_OK,
-            "lines with types and bytes");
+            "lines with types and bytes are accepted");
     require(is_selected(POSENC_DTYPE_F32, 0, "scalar") &&
                 is_selected(POSENC_DTYPE_F32, 1000, "scalar") &&
                 is_selected(POSENC_DTYPE_F32, 1001, "libm") &&
                 is_selected(POSENC_DTYPE_BF16, UINT64_MAX, "scalar"),
-            "the first line that holds a call counts");
+            "the first line that matches a call counts");
     require(usual &&
                 posenc_selection_of(POSENC_KERNEL_ROPE_HALF, POSENC_DTYPE_F16, 1).backend ==
                     usual,
-            "a call that no line holds is run as without them");
+            "a call that no line matches runs as without lines");
     require(posenc_select("rope_half libm\nrope_half scalar f32 1000", NULL) == POSENC_OK &&
                 is_selected(POSENC_DTYPE_F32, 1, "libm"),
-            "a line that holds all is before those after it");
-    enum { MOST_LINES = 24 }; /* of a kernel, in select.c */
-    char many[(MOST_LINES + 1) * sizeof "alibi libm f32 1000\n"] = "";
-    for (int i = 0; i < MOST_LINES; i++)
+            "a line that matches every call overrides those after it");
+    enum { MAX_LINES = 24 }; /* MAX_RULES of select.h */
+    char many[(MAX_LINES + 1) * sizeof "alibi libm f32 1000\n"] = "";
+    for (int i = 0; i < MAX_LINES; i++)
         strcat(many, "alibi libm f32 1000\n");
     require(posenc_select(many, NULL) == POSENC_OK, "24 lines of a kernel are accepted");
     require(posenc_select(strcat(many, "alibi libm"), NULL) == POSENC_ERR_ARGUMENT,
@@ -176,13 +176,13 @@ static void test_calls_by_footprint(void)
     args.out = posenc_tensor_3d(POSENC_DTYPE_F32, out, HEADS, QUERIES, KEYS);
     const uint64_t bytes = 2 * sizeof x;
     require(posenc_footprint(POSENC_KERNEL_ALIBI_ADD, &args) == bytes,
-            "a footprint is x and out");
+            "a footprint is the bytes of x and out");
     args.x.data = out;
     require(posenc_footprint(POSENC_KERNEL_ALIBI_ADD, &args) == sizeof x,
-            "in place it is one of them");
+            "the footprint of a call in place counts them once");
     require(posenc_footprint(POSENC_KERNEL_ALIBI_ADD, NULL) == 0 &&
                 posenc_footprint(POSENC_KERNEL_COUNT, &args) == 0,
-            "of nothing it is 0");
+            "the footprint without arguments, or of an unknown kernel, is 0");
     char line[2][64];
     snprintf(line[0], sizeof line[0], "alibi_add counts f32 %zu", sizeof x);
     snprintf(line[1], sizeof line[1], "alibi_add counts f32 %zu", sizeof x - 1);
@@ -248,16 +248,16 @@ static void test_tuning_file(void)
                 is_selected(POSENC_DTYPE_F32, 4096, "scalar") &&
                 strstr(posenc_selection_of(POSENC_KERNEL_ROPE_HALF, POSENC_DTYPE_F32, 0).reason,
                        path),
-            "a tuning file of this CPU and build");
+            "a tuning file of this CPU and build is loaded");
     snprintf(text, sizeof text, "posenc.tune/1\ncpu %s\nbuild %s\nalibi libm\n", cpu,
              posenc_build_id());
     require(posenc_select(text, NULL) == POSENC_OK &&
                 strcmp(selected_name(POSENC_KERNEL_ALIBI), "libm") == 0,
-            "the text of a tuning file");
+            "posenc_select() accepts the text of a tuning file");
     require(posenc_load_tuning("no/such/tuning", &error) == POSENC_ERR_ARGUMENT &&
                 strstr(error.what, "no/such/tuning") &&
                 posenc_load_tuning(NULL, NULL) == POSENC_ERR_ARGUMENT,
-            "a file that is not there");
+            "a tuning file that does not exist is rejected");
     close(file);
 }
 
@@ -278,27 +278,28 @@ static void test_environment(void)
         posenc_selection_of(POSENC_KERNEL_ROPE_HALF, POSENC_DTYPE_F32, 0);
     require(first.backend && !posenc_backend_unavailable_reason(first.backend) &&
                 strcmp(first.reason, "first of the list that runs here") == 0,
-            "the first that runs here");
+            "the first backend that runs here is the default");
     select_in("POSENC_BACKEND", "libm");
-    require(is_selected_for_all("libm", "POSENC_BACKEND=libm"), "POSENC_BACKEND=libm");
+    require(is_selected_for_all("libm", "POSENC_BACKEND=libm"),
+            "POSENC_BACKEND=libm selects libm");
     select_in("POSENC_MAX_ISA", "scalar");
     require(strcmp(selected_name(POSENC_KERNEL_ROPE_HALF), "scalar") == 0,
-            "POSENC_MAX_ISA=scalar");
+            "POSENC_MAX_ISA=scalar selects scalar");
     select_in("POSENC_BACKEND", "fastest");
     const struct posenc_selection none =
         posenc_selection_of(POSENC_KERNEL_ALIBI, POSENC_DTYPE_F32, 0);
     require(!none.backend && none.status == POSENC_ERR_UNKNOWN &&
                 strstr(none.reason, "POSENC_BACKEND=fastest") && strstr(none.reason, " scalar"),
-            "an unknown one selects nothing, and usable ones are named");
+            "an unknown POSENC_BACKEND selects nothing, and the reason names usable backends");
     select_in("POSENC_MAX_ISA", "ssse5");
     require(!posenc_selection_of(POSENC_KERNEL_ALIBI, POSENC_DTYPE_F32, 0).backend &&
                 strstr(posenc_selection_of(POSENC_KERNEL_ALIBI, POSENC_DTYPE_F32, 0).reason,
                        "POSENC_MAX_ISA=ssse5"),
-            "nor does an unknown POSENC_MAX_ISA");
+            "an unknown POSENC_MAX_ISA selects nothing, and the reason names it");
     select_in(NULL, NULL);
     require(posenc_selection_of(POSENC_KERNEL_COUNT, POSENC_DTYPE_F32, 0).status ==
                 POSENC_ERR_ARGUMENT,
-            "no such kernel");
+            "an unknown kernel has no default backend");
 }
 
 static void test_tuning_file_of_environment(void)
@@ -310,10 +311,10 @@ static void test_tuning_file_of_environment(void)
                 is_selected(POSENC_DTYPE_F32, 4097, first) &&
                 strstr(posenc_selection_of(POSENC_KERNEL_ROPE_HALF, POSENC_DTYPE_F32, 0).reason,
                        path),
-            "POSENC_TUNING");
+            "POSENC_TUNING names a tuning file");
     setenv("POSENC_BACKEND", "libm", 1);
     require(posenc_select(NULL, NULL) == POSENC_OK && is_selected(POSENC_DTYPE_F32, 1, "libm"),
-            "POSENC_BACKEND goes before it");
+            "POSENC_BACKEND takes precedence over POSENC_TUNING");
     write_tuning("vax-780", posenc_build_id(), "rope_half scalar\n");
     select_in("POSENC_TUNING", path);
     const struct posenc_selection usual =
@@ -321,7 +322,7 @@ static void test_tuning_file_of_environment(void)
     require(usual.backend && strcmp(usual.backend->name, first) == 0 &&
                 strstr(usual.reason, "POSENC_TUNING is not used") &&
                 strstr(usual.reason, "vax-780"),
-            "one of another CPU is not used, and the reason says so");
+            "a tuning file of another CPU is not used, and the reason names that CPU");
     remove(path);
     select_in(NULL, NULL);
 }
@@ -332,25 +333,26 @@ static void test_added_backend(void)
     /* All are static, as each may be added by mistake and then stays in the list. */
     static struct posenc_backend mine, other, scalar, old;
     mine = make_plugin("mine", "posenc-" POSENC_VERSION);
-    require(posenc_select("mine", NULL) == POSENC_ERR_UNKNOWN, "it is unknown before");
+    require(posenc_select("mine", NULL) == POSENC_ERR_UNKNOWN,
+            "a plug-in is unknown before it is added");
     require(posenc_backend_add(&mine, NULL) == POSENC_OK &&
                 posenc_backend_find("mine") == &mine,
-            "it is found by name");
+            "an added backend is found by name");
     const struct posenc_backend *last = NULL, *backend;
     for (size_t i = 0; (backend = posenc_backend_at(i)) != NULL; i++)
         last = backend;
-    require(last == &mine, "it is the last of the list");
+    require(last == &mine, "an added backend is the last of the list");
     require(posenc_select(NULL, NULL) == POSENC_OK &&
                 strcmp(selected_name(POSENC_KERNEL_ALIBI), "mine") != 0,
-            "it is no default");
+            "an added backend is no default");
     require(posenc_select("mine", NULL) == POSENC_OK &&
                 is_selected_for_all("mine", "selected by the program"),
-            "it is selected");
+            "an added backend is selected by name");
     select_in("POSENC_BACKEND", "mine");
     require(is_selected_for_all("mine", "POSENC_BACKEND=mine") &&
                 posenc_selection_of(POSENC_KERNEL_T5_BIAS, POSENC_DTYPE_F32, 0).status ==
                     POSENC_ERR_NOT_PROVIDED,
-            "it is forced, and its missing kernels are not provided");
+            "POSENC_BACKEND forces an added backend, and its missing kernels are not provided");
     select_in(NULL, NULL);
     other = old = mine;
     scalar = make_plugin("scalar", "");
@@ -363,7 +365,7 @@ static void test_added_backend(void)
     require(posenc_backend_add(&old, NULL) == POSENC_ERR_ARGUMENT &&
                 !posenc_backend_find("old") &&
                 posenc_backend_add(NULL, NULL) == POSENC_ERR_ARGUMENT,
-            "another ABI is rejected");
+            "a backend of another ABI is rejected");
 }
 
 /* A backend that needs "posenc-VERSION" must come from this version of the library. */
@@ -377,20 +379,20 @@ static void test_other_version(void)
     args.out = posenc_tensor_3d(POSENC_DTYPE_F32, out, 1, 1, 1);
     require(posenc_backend_unavailable_reason(&older) &&
                 strstr(posenc_backend_unavailable_reason(&older), "another version of posenc"),
-            "one of another version says so");
+            "a backend of another version is unavailable, and the reason says why");
     require(posenc_alibi(&older, &args, NULL) == POSENC_ERR_UNSUPPORTED &&
                 posenc_backend_add(&older, NULL) == POSENC_OK &&
                 posenc_select("older", NULL) == POSENC_ERR_UNSUPPORTED,
-            "and runs nothing");
+            "a backend of another version runs no call and cannot be selected");
 }
 
 static void test_most_backends(void)
 {
-    enum { MOST_ADDED = 16 }; /* in registry.c */
-    static struct posenc_backend many[MOST_ADDED + 1];
-    static char names[MOST_ADDED][8];
+    enum { MAX_PLUGINS = 16 }; /* MAX_ADDED of registry.c */
+    static struct posenc_backend many[MAX_PLUGINS + 1];
+    static char names[MAX_PLUGINS][8];
     enum posenc_status status = POSENC_OK;
-    int more = MOST_ADDED; /* added here, beside those of the tests before */
+    int more = MAX_PLUGINS; /* added here, beside those of the tests before */
     for (int i = 0; posenc_backend_at((size_t)i); i++)
         more -= strcmp(posenc_backend_at((size_t)i)->family, "mine") == 0;
     for (int i = 0; i < more && !status; i++) {
@@ -403,7 +405,7 @@ static void test_most_backends(void)
     many[more] = make_plugin("one_more", "");
     require(posenc_backend_add(&many[more], NULL) == POSENC_ERR_MEMORY &&
                 !posenc_backend_find("one_more"),
-            "a plug-in more is rejected");
+            "the 17th plug-in is rejected");
 }
 
 /* Runs the tests in the order that they need: the tuning file of one test is the next one's, and added backends stay. */

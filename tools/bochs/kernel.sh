@@ -1,6 +1,6 @@
 #!/bin/sh
-# Downloads the kernel that guest.sh boots, Debian's own for virtual machines, and unpacks it to FOLDER/vmlinuz, which exists
-# complete or not at all. A second run does nothing.
+# Downloads the kernel that guest.sh boots, Debian's own for virtual machines, and unpacks it to FOLDER/vmlinuz, which is
+# written atomically. A second run does nothing.
 #
 #     tools/bochs/kernel.sh FOLDER
 set -eu
