@@ -108,13 +108,16 @@ tests_of() {
 jobs_of_all=$(sed -n 's/^    tests \(check test .*\)/\1/p' "$root/run")
 for word in $jobs_of_all $(sed -n '/^case .job in$/,$s/^\([a-z][a-z0-9 |-]*\))$/\1/p' "$root/run" | tr -d '|'); do
     echo "$word is named where a job is not known|./run nonsense|2|=no job and no command 'nonsense' && = $word && -^meson [a-z] && -apt-get"
-done | tests_of
+done >rows
+tests_of <rows
 for word in $(sed -n 's/^    { "\([a-z]*\)",.*/\1/p' work/cli/main.c); do
     echo "$word goes to the program|./run $word --help|0|=the program: $word --help"
-done | tests_of
+done >rows
+tests_of <rows
 for word in test test-all test-aarch64 build coverage; do
     echo "$word takes no words|./run $word nonsense|2|=$word takes no words; there are: nonsense && -^meson [a-z] && -apt-get"
-done | tests_of
+done >rows
+tests_of <rows
 tests_of <<'ROWS'
 also after --no-install|./run --no-install nonsense|2|='nonsense'
 a bundle has one name|./run bundle one.tar.gz two.tar.gz|2|=bundle takes one file; there are: one.tar.gz two.tar.gz
