@@ -260,7 +260,7 @@ static size_t handle_early_end(void *user, const struct worker_end *end)
                end->cause);
     if (ended || excluded_one)
         return ended ? bench->n_cases : bench->n_results / bench->n_backends;
-    snprintf(reason, sizeof reason, "the timing process: %s", end->cause);
+    snprintf(reason, sizeof reason, "the timing process: %.200s", end->cause);
     fail(bench, reason);
     return bench->n_cases;
 }

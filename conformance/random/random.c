@@ -60,7 +60,7 @@ static bool check_problem(struct random_suite *r, const struct problem *problem,
         if (trial.ended.cause != GUARD_WRONG) {
             r->n_not_offered++;
             r->was_declined = r->was_declined || trial.ended.cause == GUARD_DECLINED;
-            snprintf(r->reason, sizeof r->reason, "%s", trial.result.reason);
+            snprintf(r->reason, sizeof r->reason, "%.199s", trial.result.reason);
             return true;
         }
         r->n_answered += trial.result.checked > 0; /* a call without an element asks nothing */
