@@ -28,9 +28,9 @@ bool connection_is_socket(const char *command);
 bool connection_open(struct connection *connection, const char *command, double limit_s);
 
 /* Return false, or fewer bytes, and set the reason, if the program ended, or takes longer than the limit. The second is
- * a message_source. */
+ * a message_source, whose `user` is the connection. */
 bool connection_send(struct connection *connection, const void *data, size_t n);
-size_t connection_receive(void *connection, void *to, size_t n);
+size_t connection_receive(void *user, void *to, size_t n);
 
 /* Closes the program's input, waits for its end, and requires that it sent nothing more. Returns false and sets the
  * reason on failure. A socket stays open. */
