@@ -79,8 +79,9 @@ class RotaryModule:
             tables = self.module(x, positions.unsqueeze(-2), **self.words)
         if not isinstance(tables, tuple):  # cos + i sin, as in Llama 4
             tables = (tables.real, tables.imag)
-        self._compare(inv_freq)
-        self.factor = attention_factor
+        if self.own is None:  # the problem; calls that follow it tell known mistakes apart
+            self._compare(inv_freq)
+            self.factor = attention_factor
         return self._halve(tables[0], rotary_dim // 2), self._halve(tables[1], rotary_dim // 2)
 
     def _compare(self, wanted: Any) -> None:
