@@ -38,24 +38,28 @@ static void print_item(const char *item, const char *value)
         text_print(stderr, "%s: ", *value != '\0' ? value : "(empty)");
 }
 
+static void print_message(const char *item, const char *value, const char *expected,
+                          va_list arguments)
+{
+    print_item(item, value);
+    text_vprint(stderr, expected, arguments);
+    fputc('\n', stderr);
+}
+
 void cli_complain(const char *item, const char *value, const char *expected, ...)
 {
     va_list arguments;
-    print_item(item, value);
     va_start(arguments, expected);
-    text_vprint(stderr, expected, arguments);
+    print_message(item, value, expected, arguments);
     va_end(arguments);
-    fputc('\n', stderr);
 }
 
 void cli_reject(const char *item, const char *value, const char *expected, ...)
 {
     va_list arguments;
-    print_item(item, value);
     va_start(arguments, expected);
-    text_vprint(stderr, expected, arguments);
+    print_message(item, value, expected, arguments);
     va_end(arguments);
-    fputc('\n', stderr);
     worker_exit(EXIT_USAGE);
 }
 
