@@ -1,12 +1,18 @@
 # shellcheck shell=sh
 # Counts tests: reads the logs of programs that run tests, prints a line for each, and adds it to $passed, $failed, $skipped
-# and the rows of $table. Sourced by run.
+# and the rows of $table. The names of failed tests are added to $failures. Sourced by run.
 
 tally() { # LABEL PASSED FAILED SKIPPED
     passed=$((passed + $2)) failed=$((failed + $3)) skipped=$((skipped + $4))
     table="$table$2 $3 $4 $1
 "
     echo "$1: $2 passed, $3 failed, $4 skipped"
+}
+
+# Adds names of failed tests, a line each, to those that the end of a run prints.
+name_failures() { # LINES
+    failures="$failures${1:+$1
+}"
 }
 
 # Counts a test whose tools are missing: as failed, or as skipped if nothing may be installed here.
@@ -34,8 +40,8 @@ ROWS
     [ "$failed" = "$before" ] || cat "$2"
 }
 
-# Prints "PASSED FAILED SKIPPED" of Meson's logs LOG.json and LOG.junit.xml. Each test case counts, and a program that has
-# to fail, and did, is one that passed.
+# Prints "PASSED FAILED SKIPPED" of Meson's logs LOG.json and LOG.junit.xml, then the name of each failed test. Each test
+# case counts, and a program that has to fail, and did, is one that passed.
 count_tests() { # LOG
     python3 - "$1" <<'PYTHON'
 import json, sys, xml.etree.ElementTree as ET
@@ -47,6 +53,7 @@ with open(sys.argv[1] + ".json", encoding="utf-8") as log:
     results = [json.loads(line) for line in log]
 expected = {bare(one["name"]) for one in results if one["result"] == "EXPECTEDFAIL"}
 passed = failed = skipped = 0
+names = []
 for suite in ET.parse(sys.argv[1] + ".junit.xml").iter("testsuite"):
     if bare(suite.get("name")) in expected:
         passed += 1
@@ -54,7 +61,8 @@ for suite in ET.parse(sys.argv[1] + ".junit.xml").iter("testsuite"):
     for case in suite.iter("testcase"):
         bad, skip = case.find("failure") is not None or case.find("error") is not None, case.find("skipped") is not None
         passed, failed, skipped = passed + (not bad and not skip), failed + bad, skipped + skip
-print(passed, failed, skipped)
+        names += [f'{bare(suite.get("name"))}: {case.get("name")}'] if bad else []
+print(passed, failed, skipped, *names, sep="\n")
 PYTHON
 }
 
@@ -70,8 +78,9 @@ meson_tests() { # FOLDER ARGUMENTS...
     status=$?
     counts='0 0 0'
     [ ! -f "$log.junit.xml" ] || counts=$(count_tests "$log") || counts='0 1 0' # logs that cannot be read
-    # shellcheck disable=SC2086  # three numbers
-    set -- $counts
+    name_failures "$(echo "$counts" | sed 1,3d)"
+    # shellcheck disable=SC2046  # three numbers
+    set -- $(echo "$counts" | sed 3q)
     if [ $(($1 + $2)) = 0 ]; then
         say "no test ran in $folder"
         set -- 0 1 "$3"
@@ -89,7 +98,10 @@ tally_log() { # LABEL LOG STATUS AWK
     set -- $(awk "$4" "$2")
     [ "$status" = 0 ] || [ "$2" != 0 ] || set -- "$1" 1 "$3"
     tally "$label" "$@"
-    [ "$2" = 0 ] || cat "$log"
+    if [ "$2" != 0 ]; then
+        name_failures "$(grep -E '^(not ok|FAIL|CRASH|TIMEOUT) ' "$log" | head -n 20 | sed "s|^|$label: |")"
+        cat "$log"
+    fi
 }
 
 # Counts the output of a TAP script. One that ended early has failed, and so has one that ran nothing and skipped nothing.

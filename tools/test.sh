@@ -134,7 +134,7 @@ expect_count() { # LINE STATUS "PASSED FAILED SKIPPED"
     echo "$1" >verify.log
     (
         . "$root/tools/count.sh"
-        passed=0 failed=0 skipped=0 table=''
+        passed=0 failed=0 skipped=0 table='' failures=''
         tally_verify quick verify.log "$2" >stdout
         echo "$passed $failed $skipped" >counted
     )
@@ -144,6 +144,10 @@ expect_count '0 failed, 15 passed, 2 skipped' 0 '15 0 2'
 expect_count '3 failed, 15 passed, 0 skipped, 1 inconclusive' 1 '15 3 0'
 expect_count '0 failed, 15 passed, 0 skipped' 2 '15 1 0'
 expect_count 'rope_half: 3 of 15 cases' 0 '0 1 0'
+
+printf 'ok 1 - one\nnot ok 2 - two\n1..2\n' >tap.log
+named=$(. "$root/tools/count.sh" && job=one passed=0 failed=0 skipped=0 table='' failures='' && tally_tap rows tap.log 1 >stdout && echo "$failures")
+same 'a failed test is named' "$named" 'one: rows: not ok 2 - two'
 
 echo '0 passed, 0 failed, 0 skipped' >runner.log
 counted=$(. "$root/tools/count.sh" && passed=0 failed=0 skipped=0 table='' && tally_runner quick runner.log | head -n 1)
