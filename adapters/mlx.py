@@ -4,7 +4,7 @@ import numpy as np
 
 from posenc.scoreboard import implements, table_by_rotation
 
-PACKAGES = ["mlx"]
+PACKAGES = ["mlx", "mlx-cpu"]  # of Linux; on macOS mlx alone has a CPU
 
 
 @implements("rope_table", "mx.fast.rope()", framework="numpy")

@@ -53,7 +53,7 @@ def learned(x, positions, table, *, x_scale):
 
 
 @implements("alibi", "slopes times distance")
-def alibi(slopes, *, queries, keys, query_offset, causal):
+def alibi(slopes, *, queries, keys, query_offset, causal, batch):
     distance = torch.arange(keys) - (torch.arange(queries) + query_offset)[:, None]
-    bias = -slopes.reshape(-1, slopes.shape[-1], 1, 1) * distance.abs()
+    bias = -slopes.reshape(-1, slopes.shape[-1], 1, 1).expand(batch, -1, -1, -1) * distance.abs()
     return bias.masked_fill(distance > 0, -math.inf) if causal else bias
