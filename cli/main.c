@@ -65,11 +65,9 @@ static const struct command commands[] = {
       "  posenc pair old.so new.so --part results,times -o pair.jsonl\n" },
     { "table", FOR_TABLE, command_table, "[TABLE]",
       "Prints the numbers that a kernel computes, by one backend",
-      "--problem LINE prints the output of any kernel. Of sinusoidal and rope_table, "
-      "--positions\n"
-      "and --grid place the rows. With --model or --config, LINE changes the model's call, "
-      "and\n"
-      "the kernel alone may stand for it. Other tables are columns of CSV:\n"
+      "--problem LINE prints the output of any kernel. With --model or --config, LINE changes\n"
+      "the model's call, and the kernel alone may stand for it. Other tables are columns of "
+      "CSV:\n"
       "  frequencies  each pair's, with and without scaling\n"
       "  drift        the first position at which a numerics mode is off\n"
       "  errors       the largest error of cosines and sines by position, for each backend "
