@@ -267,7 +267,7 @@ static void write_position(const struct call *call, const struct listed_rows *li
 static void write_csv(const struct call *call, const struct listed_rows *listed, FILE *out)
 {
     const bool has_freqs = kernel_has_freqs(call->problem.kernel);
-    const int axes = has_freqs ? problem_axes(&call->problem) : 1;
+    const int axes = has_freqs && listed->n == 0 ? problem_axes(&call->problem) : 1;
     const int64_t rows = call->outputs[0].rows, width = call->outputs[0].width;
     fputs(has_freqs ? "position" : "row", out);
     for (int axis = 0; axis < axes && axes > 1; axis++)
@@ -278,9 +278,11 @@ static void write_csv(const struct call *call, const struct listed_rows *listed,
     fputc('\n', out);
     for (int64_t r = 0; r < rows && !ferror(out); r++) {
         write_position(call, listed, r, out);
-        for (int o = 0; o < call->n_outputs; o++)
+        for (int o = 0; o < call->n_outputs; o++) {
+            const float *values = call_row(call, o, r);
             for (int64_t i = 0; i < width; i++)
-                fprintf(out, ",%.9g", (double)call_row(call, o, r)[i]);
+                fprintf(out, ",%.9g", (double)values[i]);
+        }
         fputc('\n', out);
     }
 }
@@ -308,25 +310,33 @@ static void write_arrays(const struct call *call, bool npy, FILE *out)
         free(copies[o]);
 }
 
+/* Rejects npy for two arrays and for bf16. */
+static void check_format(const struct call *call, const char *format)
+{
+    if (strcmp(format, "npy") != 0)
+        return;
+    if (call->n_outputs > 1)
+        cli_reject(
+            "--out", format,
+            "one file holds one array, and the table has two: expected csv or safetensors");
+    if (call->outputs[0].tensor.dtype == POSENC_DTYPE_BF16)
+        cli_reject("--out", format, "NumPy has no bf16: expected csv or safetensors");
+}
+
 static void write_values(const struct cli *cli, struct problem *problem,
                          const struct outputs *outputs)
 {
     struct listed_rows listed = { 0 };
     struct call call;
     compute_values(cli, problem, &call, &listed);
+    for (size_t i = 0; i < outputs->n; i++)
+        check_format(&call, outputs->output[i].format->name);
     for (size_t i = 0; i < outputs->n; i++) {
         const char *format = outputs->output[i].format->name;
-        const bool npy = strcmp(format, "npy") == 0;
-        if (npy && call.n_outputs > 1)
-            cli_reject(
-                "--out", format,
-                "one file holds one array, and the table has two: expected csv or safetensors");
-        if (npy && call.outputs[0].tensor.dtype == POSENC_DTYPE_BF16)
-            cli_reject("--out", format, "NumPy has no bf16: expected csv or safetensors");
         if (strcmp(format, "csv") == 0)
             write_csv(&call, &listed, outputs->output[i].stream);
         else
-            write_arrays(&call, npy, outputs->output[i].stream);
+            write_arrays(&call, strcmp(format, "npy") == 0, outputs->output[i].stream);
     }
     call_destroy(&call);
     free(listed.positions);

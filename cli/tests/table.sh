@@ -49,6 +49,8 @@ alike 'positions of the problem are those of the option' \
     --problem 'rope_table rotary_dim=64' --positions -497577,0,1715512116
 prints 'batches follow each other' '0 1 100 101' 'cut -d, -f1 | sed 1d' \
     --problem 'rope_table rotary_dim=4 batch=2 tokens=2 position_kind=i64 batch_shift=100'
+prints 'and so has each axis' 'position 7 9' 'cut -d, -f1' \
+    --problem 'rope_table rotary_dim=4 mrope_section=1,1 position_kind=i64 mrope_grid=2' --positions 7,9
 picture='rope_table rotary_dim=20 mrope_section=4,3,3 tokens=16'
 prints 'a picture row by row' 'position[0],position[1],position[2] 0,0,0 0,0,4 0,1,0 0,3,0' \
     'cut -d, -f1-3 | sed -n "1p;2p;6p;7p;17p"' --problem "$picture position_kind=i64 mrope_grid=5"
