@@ -33,7 +33,7 @@ struct option_spec {
     unsigned commands; /* FOR_VERIFY, WITH_VERBOSE, ... */
     size_t offset;     /* of the member in struct cli */
     const char *argument, *help;
-    double min, max; /* range of an INTEGER; a REAL is above `least` */
+    double min, max; /* range of an INTEGER; a REAL is above `min` */
 };
 
 #define OFFSET(member) offsetof(struct cli, member)
@@ -67,10 +67,6 @@ static const struct option_spec specs[] = {
     { "positions", 0, TEXT, FOR_TABLE, OFFSET(positions), "LIST",
       "place rows at positions, or at times with fractions, e.g. 0..63,-5 or 0..1000:62.5", 0,
       0 },
-    { "grid", 0, TEXT, FOR_TABLE, OFFSET(grid), "WIDTH[,ORDER][,SCALE]",
-      "place rows as a picture, row by row: ORDER is rows or columns first, SCALE the largest "
-      "coordinate, counted from 1; needs mrope_section",
-      0, 0 },
     { "plugin", 0, PATHS, CALLS | FOR_LIST, OFFSET(plugin), "LIB",
       "add the backend of a shared library (struct posenc_backend posenc_plugin)", 0, 0 },
     { "exec", 0, PATHS, FOR_VERIFY | WITH_PROBLEM, OFFSET(exec), "COMMAND",
@@ -227,7 +223,7 @@ _Noreturn static void reject_option(const struct cli *cli, const char *given)
 
 /* ---- Values ---- */
 
-bool parse_integer(const char *text, int64_t min, int64_t max, int64_t *value)
+static bool parse_integer(const char *text, int64_t min, int64_t max, int64_t *value)
 {
     const char *digits = text + (*text == '-' || *text == '+');
     if (*digits < '0' || *digits > '9')
@@ -253,25 +249,22 @@ bool parse_real(const char *text, double *value)
     return true;
 }
 
-/* Adds a copy of a text to a list, split at commas if `split`. */
-static void add_items(struct cli *cli, struct option_values *list, const char *flag,
-                      const char *text, bool split)
+/* Adds a copy of a text to a list, split at commas if `split`. The copy lasts as long as the program. */
+static void add_items(struct option_values *list, const char *flag, const char *text,
+                      bool split)
 {
-    char *copy = cli->n_copies < LIST_MAX ? strdup(text) : NULL;
-    if (!copy)
-        cli_reject(flag, text, "expected at most %d lists", LIST_MAX);
-    cli->copies[cli->n_copies++] = copy;
-    while (copy) {
-        char *comma = split ? strchr(copy, ',') : NULL;
+    char *copy = cli_allocate(strlen(text) + 1, 1), *comma;
+    memcpy(copy, text, strlen(text));
+    for (char *item = copy; item; item = comma ? comma + 1 : NULL) {
+        comma = split ? strchr(item, ',') : NULL;
         if (comma)
             *comma = '\0';
-        if (*copy == '\0' || list->n == LIST_MAX)
+        if (*item == '\0' || list->n == LIST_MAX)
             cli_reject(flag, text,
                        split ? "expected names separated by commas, at most %d"
                              : "expected a value that is not empty, at most %d times",
                        LIST_MAX);
-        list->item[list->n++] = copy;
-        copy = comma ? comma + 1 : NULL;
+        list->item[list->n++] = item;
     }
 }
 
@@ -279,12 +272,6 @@ void cli_check_operands(const struct cli *cli)
 {
     if (cli->n_operands > 0)
         cli_reject("unexpected argument", cli->operands[0], "expected options only");
-}
-
-void cli_free(struct cli *cli)
-{
-    while (cli->n_copies > 0)
-        free(cli->copies[--cli->n_copies]);
 }
 
 /* Adds a path to the models. "./" is prepended to a bare name, since a slash distinguishes paths from presets. */
@@ -295,7 +282,7 @@ static void add_config(struct cli *cli, const char *text)
     if (length >= (int)sizeof path)
         cli_reject("--config", NULL, "a path of %zu characters: expected at most %zu",
                    strlen(text), sizeof path - 3);
-    add_items(cli, &cli->model, "--config", path, false);
+    add_items(&cli->model, "--config", path, false);
 }
 
 /* Adds -o PATH as --out FORMAT:PATH, with the first format of that suffix. The suffix .json is ambiguous: several
@@ -315,7 +302,7 @@ static void add_path(struct cli *cli, const char *path)
     const int length = snprintf(request, sizeof request, "%s:%s", format->name, path);
     if (length < 0 || (size_t)length >= sizeof request)
         cli_reject("-o", path, "expected a shorter path");
-    add_items(cli, &cli->out, "-o", request, false);
+    add_items(&cli->out, "-o", request, false);
 }
 
 static void store_value(struct cli *cli, const struct option_spec *spec, const char *text)
@@ -342,7 +329,7 @@ static void store_value(struct cli *cli, const struct option_spec *spec, const c
     } else if (strcmp(spec->name, "config") == 0) {
         add_config(cli, text);
     } else {
-        add_items(cli, member, flag, text, spec->kind == WORDS);
+        add_items(member, flag, text, spec->kind == WORDS);
     }
 }
 
@@ -412,7 +399,7 @@ void cli_parse(struct cli *cli, const struct command *command, int argc, char **
     }
     cli_set_quiet(cli->quiet);
     if (cli->json)
-        add_items(cli, &cli->out, "--json", "jsonl", false);
+        add_items(&cli->out, "--json", "jsonl", false);
     cli->n_operands = argc - optind;
     cli->operands = argv + optind;
 }

@@ -40,15 +40,13 @@ struct cli {
     char **argv;
     int n_operands;
     char **operands;
-    size_t n_copies;
-    char *copies[LIST_MAX]; /* malloc'ed texts to which the items of lists point */
 
     struct option_values kernel, backend, dtype, model, cases, plugin, exec, out, part;
     bool quick, full, exhaustive, update_error_limits, force, help, version, json, rows_alone,
         probe;
     bool tune, verbose, quiet, instructions;
     const char *suite, *vectors, *error_limits, *problem, *layer_type, *shard, *pairs, *tuning;
-    const char *positions, *grid;
+    const char *positions;
     const char *answers; /* folder of posenc vectors answers */
     int64_t jobs, threads, seed, parent;
     double time_limit, limit;
@@ -79,7 +77,6 @@ enum {
 
 /* Parses the arguments after the command's name. */
 void cli_parse(struct cli *cli, const struct command *command, int argc, char **argv);
-void cli_free(struct cli *cli);
 /* Rejects an operand of a command that takes none. */
 void cli_check_operands(const struct cli *cli);
 void cli_print_help(const struct command *command);
@@ -92,8 +89,7 @@ void cli_check_options_with(const struct cli *cli, unsigned bit, const char *oth
 /* Returns the options that influence results: {"kernel": ["alibi"], "seed": 7}. */
 json_t *cli_options(const struct cli *cli);
 
-/* Convert a whole text. Return false if it is not a number, not finite or out of range. */
-bool parse_integer(const char *text, int64_t least, int64_t most, int64_t *value);
+/* Converts a whole text. Returns false if it is not a number or not finite. */
 bool parse_real(const char *text, double *value);
 
 /* Commands: each runs with parsed arguments and returns the exit code. */

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +24,10 @@
 
 extern char **environ;
 
-bool data_program(char path[DATA_PATH])
+/* ---- Paths ---- */
+
+/* Writes the path of the running program. Returns false if the system does not report it. */
+static bool find_program(char path[DATA_PATH])
 {
 #if defined(__APPLE__)
     char called[DATA_PATH]; /* may contain symbolic links */
@@ -39,32 +43,32 @@ bool data_program(char path[DATA_PATH])
     return true;
 }
 
-static bool program_folder(char path[DATA_PATH])
+/* Writes a path. Returns true if it exists and access(2) allows the mode. */
+PRINTF_LIKE(3, 4) static bool find_path(char path[DATA_PATH], int mode, const char *format, ...)
 {
-    char *slash = data_program(path) ? strrchr(path, '/') : NULL;
-    if (slash)
-        *slash = '\0';
-    return slash != NULL;
+    va_list arguments;
+    va_start(arguments, format);
+    const int length = vsnprintf(path, DATA_PATH, format, arguments);
+    va_end(arguments);
+    return length > 0 && length < DATA_PATH && access(path, mode) == 0;
 }
 
-/* Writes FOLDER/NAME and returns true if it exists. */
-static bool find_inside(const char *folder, const char *name, char out[DATA_PATH])
-{
-    int length = snprintf(out, DATA_PATH, "%s/%s", folder, name);
-    return length > 0 && length < DATA_PATH && access(out, F_OK) == 0;
-}
-
-bool data_find(const char *in_build, const char *installed, const char *path,
-               char found[DATA_PATH])
+/* Writes the first of these paths that exists: `in_build` and `installed`, relative to the program's folder, and
+ * `path`. Returns false if none exists. The build tree comes first: a program run from there must not use an older
+ * installation. */
+static bool find_data(const char *in_build, const char *installed, const char *path,
+                      char found[DATA_PATH])
 {
     char folder[DATA_PATH];
-    /* The build tree comes first: a program run from there must not use an older installation. */
-    if (program_folder(folder) &&
-        (find_inside(folder, in_build, found) || find_inside(folder, installed, found)))
-        return true;
-    snprintf(found, DATA_PATH, "%s", path);
-    return access(found, F_OK) == 0;
+    char *slash = find_program(folder) ? strrchr(folder, '/') : NULL;
+    if (slash)
+        *slash = '\0';
+    return (slash && (find_path(found, F_OK, "%s/%s", folder, in_build) ||
+                      find_path(found, F_OK, "%s/%s", folder, installed))) ||
+           find_path(found, F_OK, "%s", path);
 }
+
+/* ---- Golden vectors and plug-ins ---- */
 
 static bool find_vectors(const struct cli *cli, char path[DATA_PATH])
 {
@@ -73,7 +77,7 @@ static bool find_vectors(const struct cli *cli, char path[DATA_PATH])
         snprintf(path, DATA_PATH, "%s", named);
         return true;
     }
-    return data_find("golden", POSENC_GOLDEN_INSTALLED, POSENC_DATADIR "/golden", path);
+    return find_data("golden", POSENC_GOLDEN_INSTALLED, POSENC_DATADIR "/golden", path);
 }
 
 void data_vectors(const struct cli *cli, struct vectors *vectors)
@@ -124,7 +128,7 @@ void data_plugins(void)
     const char *named = getenv("POSENC_PLUGINS");
     if (named)
         add_named_folder(named);
-    else if (data_find(POSENC_PLUGINS_IN_BUILD, POSENC_PLUGINS_INSTALLED, POSENC_PLUGINS_DIR,
+    else if (find_data(POSENC_PLUGINS_IN_BUILD, POSENC_PLUGINS_INSTALLED, POSENC_PLUGINS_DIR,
                        path))
         plugins_add_by(load_usable, path, print_left_out);
 }
@@ -172,59 +176,46 @@ const char *topic_next_name(const char *list, char *piece, size_t size)
 
 enum { COMMAND_NAME = 64 };
 
-/* Writes FOLDER/NAME to `path` and returns true if that is a program. `length` is the length of `folder`. */
-static bool is_program(const char *folder, size_t length, const char *name, char *path)
+static bool find_on_path(const char *prefix, const char *name, char path[DATA_PATH])
 {
-    const int bytes = snprintf(path, DATA_PATH, "%.*s/%s", (int)length, folder, name);
-    return bytes > 0 && bytes < DATA_PATH && access(path, X_OK) == 0;
-}
-
-static bool find_on_path(const char *name, char *path)
-{
-    const char *at = getenv("PATH");
-    while (at) {
-        const size_t length = strcspn(at, ":");
-        if (length > 0 && is_program(at, length, name, path))
+    for (const char *at = getenv("PATH"), *end; at; at = *end ? end + 1 : NULL) {
+        end = at + strcspn(at, ":");
+        if (end > at && find_path(path, X_OK, "%.*s/%s%s", (int)(end - at), at, prefix, name))
             return true;
-        at = at[length] == ':' ? at + length + 1 : NULL;
     }
     return false;
 }
 
-/* Finds posenc-NAME in the folder beside this program, else on PATH. */
-static bool find_command(const char *name, char *path)
+/* Rejects a script whose first line names a Python interpreter that is not on PATH. The message of env(1) in that case
+ * does not say what to install. */
+static void require_python(const char *script)
 {
-    char folder[DATA_PATH], command[COMMAND_NAME];
-    const int bytes = snprintf(command, sizeof command, "posenc-%s", name);
-    if (bytes < 0 || bytes >= COMMAND_NAME)
-        return false;
-    return (data_find(POSENC_COMMANDS_IN_BUILD, POSENC_COMMANDS_INSTALLED, POSENC_COMMANDS_DIR,
-                      folder) &&
-            is_program(folder, strlen(folder), command, path)) ||
-           find_on_path(command, path);
-}
-
-/* Returns true if the first line of a script names a Python interpreter that is not on PATH, and writes its name. The
- * message of env(1) in that case does not say what to install. */
-static bool lacks_python(const char *script, char name[COMMAND_NAME])
-{
-    char line[COMMAND_NAME + 32] = "", path[DATA_PATH];
+    char line[COMMAND_NAME + 32] = "", name[COMMAND_NAME], path[DATA_PATH];
     FILE *file = fopen(script, "r");
     if (!file)
-        return false;
+        return;
     const bool named = fgets(line, sizeof line, file) != NULL &&
                        sscanf(line, "#!/usr/bin/env %63s", name) == 1;
     fclose(file);
-    return named && strncmp(name, "python", strlen("python")) == 0 && !find_on_path(name, path);
+    if (named && strncmp(name, "python", strlen("python")) == 0 &&
+        !find_on_path("", name, path))
+        cli_reject(name, NULL,
+                   "not found on PATH.  Install Python 3.9 or later (list, verify, bench and "
+                   "table work without it, except with --config)");
 }
 
-/* Finds posenc-NAME, and sets POSENC_PROGRAM to the path of this program for it. */
+/* Finds posenc-NAME in the folder beside this program, else on PATH, and sets POSENC_PROGRAM to the path of this program
+ * for it. */
 static bool prepare_command(const char *name, char path[DATA_PATH])
 {
-    char program[DATA_PATH];
-    if (!find_command(name, path))
+    char folder[DATA_PATH], program[DATA_PATH];
+    if (!(find_data(POSENC_COMMANDS_IN_BUILD, POSENC_COMMANDS_INSTALLED, POSENC_COMMANDS_DIR,
+                    folder) &&
+          find_path(path, X_OK, "%s/posenc-%s", folder, name)) &&
+        !find_on_path("posenc-", name, path))
         return false;
-    if (data_program(program))
+    require_python(path);
+    if (find_program(program))
         setenv("POSENC_PROGRAM", program, 1);
     if (machine_emulator()) /* programs that it starts run natively */
         setenv("POSENC_EMULATOR", machine_emulator(), 1);
@@ -233,22 +224,20 @@ static bool prepare_command(const char *name, char path[DATA_PATH])
 
 void external_exec(const char *name, char **argv)
 {
-    char path[DATA_PATH], python[COMMAND_NAME];
-    if (strspn(name, "abcdefghijklmnopqrstuvwxyz_") != strlen(name) ||
-        !prepare_command(name, path))
+    char path[DATA_PATH];
+    if (strspn(name, "abcdefghijklmnopqrstuvwxyz_") != strlen(name))
         return;
     cli_set_command(name);
-    if (lacks_python(path, python))
-        cli_reject(python, NULL,
-                   "not found on PATH.  Install Python 3.9 or later (list, verify, bench and "
-                   "table work without it)");
-    argv[1] = path;
-    execv(path, argv + 1);
-    if (errno == ENOENT) /* the interpreter of its first line */
-        cli_reject("Python", NULL,
-                   "not found: the first line of %s names it. Install Python 3.9 or later",
-                   path);
-    cli_reject(path, NULL, "cannot be run: %s", strerror(errno));
+    if (prepare_command(name, path)) {
+        argv[1] = path;
+        execv(path, argv + 1);
+        if (errno == ENOENT) /* the interpreter of its first line */
+            cli_reject("Python", NULL,
+                       "not found: the first line of %s names it. Install Python 3.9 or later",
+                       path);
+        cli_reject(path, NULL, "cannot be run: %s", strerror(errno));
+    }
+    cli_set_command(NULL);
 }
 
 /* ---- Output of a command ---- */
@@ -289,22 +278,19 @@ static char *read_all(FILE *file)
 
 char *external_read(const char *option, const char *name, const char **argv)
 {
-    static const char remedy[] = "(presets need none: posenc list models)";
-    char path[DATA_PATH], python[COMMAND_NAME] = "Python";
+    char path[DATA_PATH];
     FILE *file = tmpfile();
     if (!prepare_command(name, path))
         cli_reject(option, NULL,
-                   "needs the Python part of posenc: posenc-%s is not installed %s", name,
-                   remedy);
+                   "needs the Python part of posenc: posenc-%s is not installed (presets need "
+                   "none: posenc list models)",
+                   name);
     if (!file)
         cli_reject(option, NULL, "no temporary file can be made: %s", strerror(errno));
     argv[0] = path;
-    const int status = lacks_python(path, python)
-                           ? EXTERNAL_NOT_RUN
-                           : run_program(argv, STDIN_FILENO, fileno(file));
+    const int status = run_program(argv, STDIN_FILENO, fileno(file));
     if (status == EXTERNAL_NOT_RUN)
-        cli_reject(option, NULL, "needs Python 3.9 or later: %s is not found %s", python,
-                   remedy);
+        cli_reject(option, NULL, "posenc-%s cannot be run: install Python 3.9 or later", name);
     if (status > EXTERNAL_SIGNAL)
         cli_reject(option, NULL, "posenc-%s was ended by signal %d", name,
                    status - EXTERNAL_SIGNAL);

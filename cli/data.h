@@ -15,13 +15,6 @@
 
 enum { DATA_PATH = 4096 }; /* bytes of a path */
 
-/* Writes the path of the running program. Returns false if the system does not report it. */
-bool data_program(char path[DATA_PATH]);
-/* Writes the first of these paths that exists: `in_build` and `installed`, relative to the program's folder, and
- * `path`. Returns false if none exists. */
-bool data_find(const char *in_build, const char *installed, const char *path,
-               char found[DATA_PATH]);
-
 /* Loads the golden vectors and prints a note. */
 void data_vectors(const struct cli *cli, struct vectors *vectors);
 

@@ -25,136 +25,168 @@ int write_jsonl(const json_t *records, FILE *out)
 
 enum { TIME_BYTES = 24 };
 
-/* Writes three significant digits, without an exponent. */
-static void print_three_digits(char *text, size_t bytes, double x)
-{
-    int decimals = 2;
-    if (fabs(x) >= 9.995)
-        decimals = fabs(x) >= 99.95 ? 0 : 1;
-    snprintf(text, bytes, "%.*f", decimals, x);
-}
-
 /* Writes "29.2 ns", "1.87 us" or "12.3 ms". */
 static const char *format_time(char text[TIME_BYTES], double ns)
 {
     static const char *const units[] = { "ns", "us", "ms", "s" };
-    char number[16];
     int unit = 0;
     for (; unit < 3 && ns >= 999.5; unit++)
         ns *= 1e-3;
-    print_three_digits(number, sizeof number, ns);
-    snprintf(text, TIME_BYTES, "%s %s", number, units[unit]);
+    snprintf(text, TIME_BYTES, "%.3g %s", ns, units[unit]);
     return text;
-}
-
-static const char *unit_of(const char *metric)
-{
-    return strcmp(metric, "pair_ulp") == 0 ? "pair ulp" : metric;
-}
-
-/* Writes "0.50 ulp", "0.021 abs" or "same bits"; "-" without a metric. */
-static void print_error(char text[48], double max, const char *metric)
-{
-    if (!*metric) {
-        snprintf(text, 48, "-");
-        return;
-    }
-    if (strcmp(metric, "exact") == 0) {
-        if (isinf(max))
-            snprintf(text, 48, "differs");
-        else if (max > 0.0)
-            snprintf(text, 48, "%.3g differ", max);
-        else
-            snprintf(text, 48, "same bits");
-        return;
-    }
-    bool ulp = strcmp(metric, "abs") != 0;
-    const char *unit = unit_of(metric);
-    if (isinf(max) || isnan(max))
-        snprintf(text, 48, "%s %s", isnan(max) ? "NaN" : "infinite", unit);
-    else if (max == 0.0)
-        snprintf(text, 48, "0 %s", unit);
-    else if (!ulp && max >= 0.01)
-        snprintf(text, 48, "%.2g %s", max, unit);
-    else if (ulp && max < 99.995)
-        snprintf(text, 48, "%.2f %s", max, unit);
-    else if (ulp && max < 9999.5)
-        snprintf(text, 48, "%.0f %s", max, unit);
-    else
-        snprintf(text, 48, "%.1e %s", max, unit);
 }
 
 struct formatted_error format_error(double max, double limit, const char *metric)
 {
     enum { DIGITS = 17 }; /* distinguish any two f64 */
     struct formatted_error shown;
-    const bool is_number = *metric && strcmp(metric, "exact") != 0 && isfinite(max);
-    print_error(shown.error, max, metric);
-    snprintf(shown.limit, sizeof shown.limit, "%.3g", limit);
-    for (int digits = 3; is_number && digits <= DIGITS; digits++) {
-        if ((strtod(shown.error, NULL) <= strtod(shown.limit, NULL)) == (max <= limit))
-            break;
-        snprintf(shown.error, sizeof shown.error, "%.*g %s", digits, max, unit_of(metric));
+    const char *unit = strcmp(metric, "pair_ulp") == 0 ? "pair ulp"
+                       : strcmp(metric, "exact") == 0  ? "different"
+                                                       : metric;
+    int digits = 3;
+    do {
+        snprintf(shown.error, sizeof shown.error, "%.*g %s", digits, max, unit);
         snprintf(shown.limit, sizeof shown.limit, "%.*g", digits, limit);
-    }
+    } while (digits++ < DIGITS && isfinite(max) &&
+             (strtod(shown.error, NULL) <= strtod(shown.limit, NULL)) != (max <= limit));
     return shown;
 }
 
-/* ---- The console format: tables of timings and checks, and failures ---- */
+/* ---- The console format: tables of results, and failures ---- */
 
-enum { NAMES = 64, LISTED = 20 };
+static void print_header(const json_t *records, FILE *out)
+{
+    const json_t *header = json_array_get(records, 0), *env = json_array_get(records, 1);
+    const json_t *vectors = json_object_get(header, "vectors");
+    text_print(out, "posenc %s", record_text(header, "tool.version"));
+    if (json_is_false(json_object_get(vectors, "official")))
+        text_print(out, ", not the official vectors");
+    text_print(out, ", %s (%s), measurement quality %s\n", record_text(env, "cpu.name"),
+               record_text(env, "env_id"), record_text(env, "quality.grade"));
+}
 
-struct names {
-    size_t n;
-    const char *name[NAMES];
+static void print_timing(const json_t *row, FILE *out)
+{
+    const double median = record_value(row, "median_ns", (double)NAN),
+                 low = record_value(row, "ci.lo", median),
+                 high = record_value(row, "ci.hi", median),
+                 speedup = record_value(row, "speedup_libm", (double)NAN);
+    char time[TIME_BYTES], speedup_text[32] = "-"; /* libm was not timed */
+    if (!isnan(speedup))
+        snprintf(speedup_text, sizeof speedup_text, "%.2fx", speedup);
+    text_print(out, "%8s  %5.1f %%  %6.3g  %8.0f %%  %7s\n", format_time(time, median),
+               100.0 * fmax(high - median, median - low) / median,
+               record_value(row, "gbps", (double)NAN),
+               100.0 * record_value(row, "roofline.share", (double)NAN), speedup_text);
+}
+
+static void print_count(const json_t *row, FILE *out)
+{
+    const char *build = record_text(row, "build"); /* of posenc pair */
+    text_print(out, "%12.3f  %12.0f%s%s\n", record_value(row, "per_element", (double)NAN),
+               record_value(row, "per_call", (double)NAN), *build ? "  " : "", build);
+}
+
+static double median_change(const json_t *samples, const char *path)
+{
+    const json_t *list = json_object_get(json_object_get(samples, "ratios"), path);
+    double values[128];
+    size_t n = 0;
+    for (size_t i = 0; i < json_array_size(list) && n < sizeof values / sizeof *values; i++)
+        values[n++] = record_double(json_array_get(list, i), (double)NAN);
+    return 100.0 * expm1(stats_median(values, n));
+}
+
+static void print_samples(const json_t *row, FILE *out)
+{
+    char base[TIME_BYTES], head[TIME_BYTES];
+    if (!record_is(row, "outcome", "timed"))
+        text_print(out, "%s: %s: %s\n", record_text(row, "who"), record_text(row, "outcome"),
+                   record_text(row, "reason"));
+    else
+        text_print(out, "%8s  %8s  %+6.1f %%  %+6.1f %%\n",
+                   format_time(base, record_value(row, "base.ns", 0.0)),
+                   format_time(head, record_value(row, "head.ns", 0.0)),
+                   median_change(row, "head"), median_change(row, "control"));
+}
+
+static void print_change(const json_t *row, FILE *out)
+{
+    const json_t *worse = json_object_get(row, "worse");
+    text_print(out, "%.0f of %.0f values moved, at %s: %s\n", record_value(row, "moved", 0.0),
+               record_value(row, "of", 0.0), record_text(row, "worst_at"),
+               json_is_true(worse)    ? "worse"
+               : json_is_false(worse) ? "better"
+                                      : "changed");
+}
+
+static void print_agreement(const json_t *row, FILE *out)
+{
+    text_print(out, "%.0f of %.0f values moved, %.0f of %.0f checks failed\n",
+               record_value(row, "moved", 0.0), record_value(row, "values", 0.0),
+               record_value(row, "failed", 0.0), record_value(row, "cases", 0.0));
+}
+
+static void print_build(const json_t *row, FILE *out)
+{
+    text_print(out, "in %s alone\n", record_text(row, "builds"));
+}
+
+/* Tables of the console, by the kind of their records. Each row begins with the case, or the kernel, and the backend.
+ * Cases that both builds have are in the table of samples. */
+static const struct {
+    const char *kind, *columns; /* names of further columns */
+    void (*print)(const json_t *row, FILE *out);
+} console_tables[] = {
+    { "bench", "    time       +-    GB/s  % roofline  vs libm", print_timing },
+    { "count", " per element      per call", print_count },
+    { "planned", "build", print_build },
+    { "samples",
+      "    base      head    change       A/A  (medians; posenc compare judges them)",
+      print_samples },
+    { "change", "outputs of head", print_change },
+    { "agreement", "outputs of head", print_agreement },
 };
+enum { CONSOLE_TABLES = sizeof console_tables / sizeof *console_tables };
+
+static void print_rows(const json_t *records, size_t table, FILE *out)
+{
+    size_t i, n = 0;
+    json_t *row;
+    json_array_foreach(records, i, row)
+    {
+        const char *id = record_text(row, *record_text(row, "case") ? "case" : "kernel");
+        if (!record_is(row, "t", console_tables[table].kind) ||
+            record_is(row, "builds", "both"))
+            continue;
+        if (n++ == 0)
+            text_print(out, "%-40s  %-13s  %s\n", "case", "backend",
+                       console_tables[table].columns);
+        text_print(out, "%-40s  %-13s  ", id, record_text(row, "backend"));
+        if (*record_text(row, "rejected"))
+            text_print(out, "%s\n", record_text(row, "rejected"));
+        else
+            console_tables[table].print(row, out);
+    }
+}
+
+/* ---- Checks ---- */
 
 bool check_has_failed(const json_t *check)
 {
     return record_is(check, "status", "fail") || record_is(check, "status", "crash");
 }
 
-/* Returns the index of a name, after adding a new one. Returns the last index if the list is full. */
-static size_t add_name(struct names *names, const char *name)
-{
-    size_t i = 0;
-    while (i < names->n && strcmp(names->name[i], name) != 0)
-        i++;
-    if (i == NAMES)
-        return NAMES - 1;
-    if (i == names->n)
-        names->name[names->n++] = name;
-    return i;
-}
-
-/* Returns the larger of a width and the length of a text. */
-static int widen(int width, const char *text)
-{
-    return (int)strlen(text) > width ? (int)strlen(text) : width;
-}
-
-/* Returns the next record of a kind from index *at on, or NULL. */
-static const json_t *next_of(const json_t *records, const char *kind, size_t *at)
-{
-    const json_t *record;
-    do
-        record = json_array_get(records, (*at)++);
-    while (record && !record_is(record, "t", kind));
-    return record;
-}
-
-/* ---- Checks ---- */
-
 static void print_failure(const json_t *check, FILE *out)
 {
     const char *metric = record_text(check, "error.metric"),
-               *reason = record_text(check, "reason");
-    const char *command = record_text(check, "command"),
+               *reason = record_text(check, "reason"), *command = record_text(check, "command"),
                *place = record_text(check, "error.worst_at"),
-               *mistake = record_text(check, "mistake");
+               *mistake = record_text(check, "mistake"), *build = record_text(check, "build");
     const bool has_place = *place && strstr(reason, place); /* and the values */
-    text_print(out, "%s  %s  %s\n", record_is(check, "status", "crash") ? "CRASH" : "FAIL",
-               record_text(check, "backend"), record_text(check, "case"));
+    text_print(out, "%s  %s  %s%s%s\n", record_is(check, "status", "crash") ? "CRASH" : "FAIL",
+               record_text(check, "backend"), record_text(check, "case"), *build ? "  " : "",
+               build);
     if (*metric && strcmp(metric, "exact") != 0 && !has_place)
         text_print(out, "      error %.4g %s, limit %.4g\n",
                    record_value(check, "error.max", (double)NAN), metric,
@@ -170,248 +202,92 @@ static void print_failure(const json_t *check, FILE *out)
         text_print(out, "      %s\n", command);
 }
 
-/* Prints the first LISTED failures. Returns the number of all failures. */
-static size_t print_failures(const json_t *records, FILE *out)
-{
-    size_t found = 0;
-    const json_t *check;
-    for (size_t at = 0; (check = next_of(records, "check", &at));)
-        if (check_has_failed(check) && found++ < LISTED)
-            print_failure(check, out);
-    if (found > LISTED)
-        text_print(out, "and %zu more: --out jsonl has them all\n", found - LISTED);
-    return found;
-}
-
-/* Numbers of checks that ran and that failed, for each kernel (row) and backend (column). */
+/* Numbers of checks that ran and that failed, for each kernel and backend, and in total. */
 struct checks_table {
-    struct names kernels, backends;
-    size_t ran[NAMES][NAMES], failed[NAMES][NAMES];
+    size_t n_backends;
+    const char *backends[BACKENDS_MAX];
+    bool has_kernel[POSENC_KERNEL_COUNT];
+    size_t ran[POSENC_KERNEL_COUNT][BACKENDS_MAX], failed[POSENC_KERNEL_COUNT][BACKENDS_MAX];
+    size_t n, n_failed, n_passed, n_inconclusive;
 };
 
 static void count_check(struct checks_table *table, const json_t *check)
 {
-    const size_t k = add_name(&table->kernels, record_text(check, "kernel"));
-    if (record_is(check, "status", "unsupported"))
+    const enum posenc_kernel kernel = posenc_kernel_find(record_text(check, "kernel"));
+    const char *backend = record_text(check, "backend");
+    size_t b = 0;
+    table->n++;
+    table->n_failed += check_has_failed(check);
+    table->n_passed += record_is(check, "status", "pass");
+    table->n_inconclusive += record_is(check, "status", "inconclusive");
+    if (kernel == POSENC_KERNEL_NONE)
         return;
-    const size_t b = add_name(&table->backends, record_text(check, "backend"));
-    table->ran[k][b] += !record_is(check, "status", "skipped");
-    table->failed[k][b] += check_has_failed(check);
+    table->has_kernel[kernel] = true;
+    while (b < table->n_backends && strcmp(table->backends[b], backend) != 0)
+        b++;
+    if (b == BACKENDS_MAX || record_is(check, "status", "unsupported"))
+        return;
+    table->backends[b] = backend;
+    table->n_backends += b == table->n_backends;
+    table->ran[kernel][b] += !record_is(check, "status", "skipped");
+    table->failed[kernel][b] += check_has_failed(check);
 }
 
-static void print_table(const struct checks_table *table, FILE *out)
+static void print_checks_table(const struct checks_table *table, FILE *out)
 {
-    int width = (int)strlen("checks");
-    for (size_t k = 0; k < table->kernels.n; k++)
-        width = widen(width, table->kernels.name[k]);
-    text_print(out, "%-*s", width, "checks");
-    for (size_t b = 0; b < table->backends.n; b++)
-        text_print(out, "  %s", table->backends.name[b]);
+    text_print(out, "%-18s", "checks");
+    for (size_t b = 0; b < table->n_backends; b++)
+        text_print(out, "  %s", table->backends[b]);
     fputc('\n', out);
-    for (size_t k = 0; k < table->kernels.n && table->backends.n > 0; k++) {
-        text_print(out, "%-*s", width, table->kernels.name[k]);
-        for (size_t b = 0; b < table->backends.n; b++) {
-            const size_t ran = table->ran[k][b], failed = table->failed[k][b];
-            char cell[2 * TIME_BYTES] = "-";
-            if (failed > 0)
-                snprintf(cell, sizeof cell, "%zu of %zu failed", failed, ran);
-            else if (ran > 0)
-                snprintf(cell, sizeof cell, "%zu", ran);
-            text_print(out, "  %*s", (int)strlen(table->backends.name[b]), cell);
+    for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
+        if (!table->has_kernel[k] || table->n_backends == 0)
+            continue;
+        text_print(out, "%-18s", posenc_kernel_name((enum posenc_kernel)k));
+        for (size_t b = 0; b < table->n_backends; b++) {
+            char cell[48] = "-";
+            if (table->failed[k][b] > 0)
+                snprintf(cell, sizeof cell, "%zu of %zu failed", table->failed[k][b],
+                         table->ran[k][b]);
+            else if (table->ran[k][b] > 0)
+                snprintf(cell, sizeof cell, "%zu", table->ran[k][b]);
+            text_print(out, "  %*s", (int)strlen(table->backends[b]), cell);
         }
         fputc('\n', out);
     }
 }
 
-/* Prints the failures, a table of the checks, and the totals. */
+/* Prints the first LISTED failures, a table of the checks, and the totals. */
 static void print_checks(const json_t *records, FILE *out)
 {
+    enum { LISTED = 20 };
     struct checks_table table = { 0 };
-    size_t passed = 0, skipped = 0, inconclusive = 0;
-    const json_t *check;
-    for (size_t at = 0; (check = next_of(records, "check", &at));) {
-        passed += record_is(check, "status", "pass");
-        inconclusive += record_is(check, "status", "inconclusive");
-        skipped +=
-            record_is(check, "status", "skipped") || record_is(check, "status", "unsupported");
-        count_check(&table, check);
-    }
-    if (table.kernels.n == 0)
-        return;
-    const size_t failed = print_failures(records, out);
-    print_table(&table, out);
-    text_print(out, "%zu failed, %zu passed, %zu skipped", failed, passed, skipped);
-    if (inconclusive > 0)
-        text_print(out, ", %zu inconclusive", inconclusive);
-    fputc('\n', out);
-}
-
-/* ---- Timings ---- */
-
-static void print_timing(const json_t *row, int cases, int backends, FILE *out)
-{
-    const double median = record_value(row, "median_ns", (double)NAN);
-    const double low = record_value(row, "ci.lo", median),
-                 high = record_value(row, "ci.hi", median);
-    text_print(out, "%-*s  %-*s  ", cases, record_text(row, "case"), backends,
-               record_text(row, "backend"));
-    if (*record_text(row, "rejected")) {
-        text_print(out, "%s\n", record_text(row, "rejected"));
-        return;
-    }
-    const double speedup = record_value(row, "speedup_libm", (double)NAN);
-    char speedup_text[32] = "-"; /* libm was not timed */
-    if (!isnan(speedup))
-        snprintf(speedup_text, sizeof speedup_text, "%.2fx", speedup);
-    char time[TIME_BYTES];
-    text_print(out, "%8s  %5.1f %%  %6.3g  %8.0f %%  %7s\n", format_time(time, median),
-               100.0 * fmax(high - median, median - low) / median,
-               record_value(row, "gbps", (double)NAN),
-               100.0 * record_value(row, "roofline.share", (double)NAN), speedup_text);
-}
-
-static void print_timings(const json_t *records, FILE *out)
-{
-    int cases = (int)strlen("case"), backends = (int)strlen("backend");
-    const json_t *row;
-    size_t timed = 0;
-    for (size_t at = 0; (row = next_of(records, "bench", &at)); timed++) {
-        cases = widen(cases, record_text(row, "case"));
-        backends = widen(backends, record_text(row, "backend"));
-    }
-    if (timed == 0)
-        return;
-    text_print(out, "%-*s  %-*s  %8s  %7s  %6s  %10s  %7s\n", cases, "case", backends,
-               "backend", "time", "+-", "GB/s", "% roofline", "vs libm");
-    for (size_t at = 0; (row = next_of(records, "bench", &at));)
-        print_timing(row, cases, backends, out);
-}
-
-/* ---- Counts of instructions ---- */
-
-static void print_counts(const json_t *records, FILE *out)
-{
-    const json_t *row;
-    size_t counted = 0;
-    for (size_t at = 0; (row = next_of(records, "count", &at));) {
-        if (counted++ == 0)
-            text_print(out, "%-28s  %-14s  %12s  %12s\n", "case", "backend", "per element",
-                       "per call");
-        text_print(out, "%-28s  %-14s  ", record_text(row, "case"),
-                   record_text(row, "backend"));
-        if (*record_text(row, "rejected"))
-            text_print(out, "%s\n", record_text(row, "rejected"));
-        else
-            text_print(out, "%12.3f  %12.0f\n", record_value(row, "per_element", (double)NAN),
-                       record_value(row, "per_call", (double)NAN));
-    }
-}
-
-/* ---- Two builds ---- */
-
-static double median_change(const json_t *samples, const char *path)
-{
-    const json_t *list = json_object_get(json_object_get(samples, "ratios"), path);
-    double values[128];
-    size_t n = 0;
-    for (size_t i = 0; i < json_array_size(list) && n < sizeof values / sizeof *values; i++)
-        values[n++] = record_double(json_array_get(list, i), (double)NAN);
-    return 100.0 * expm1(stats_median(values, n));
-}
-
-static void print_samples(const json_t *r, FILE *out)
-{
-    char base[TIME_BYTES], head[TIME_BYTES];
-    fprintf(out, "%-40s %-12s ", record_text(r, "case"), record_text(r, "backend"));
-    if (!record_is(r, "outcome", "timed"))
-        fprintf(out, "%s: %s: %s\n", record_text(r, "who"), record_text(r, "outcome"),
-                record_text(r, "reason"));
-    else
-        fprintf(out, "%9s %9s %+8.1f %% %+8.1f %%\n",
-                format_time(base, record_value(r, "base.ns", 0.0)),
-                format_time(head, record_value(r, "head.ns", 0.0)), median_change(r, "head"),
-                median_change(r, "control"));
-}
-
-/* Prints a record of changed outputs, or a failed check. */
-static void print_result(const json_t *r, FILE *out)
-{
-    const json_t *worse = json_object_get(r, "worse");
-    if (record_is(r, "t", "change"))
-        fprintf(out, "outputs %s: %s %s: %.0f of %.0f values moved, at %s\n",
-                json_is_true(worse)    ? "worse"
-                : json_is_false(worse) ? "better"
-                                       : "changed",
-                record_text(r, "case"), record_text(r, "backend"),
-                record_value(r, "moved", 0.0), record_value(r, "of", 0.0),
-                record_text(r, "worst_at"));
-    else if (check_has_failed(r))
-        fprintf(out, "%s: %s: %s %s: %s\n", record_text(r, "build"), record_text(r, "status"),
-                record_text(r, "case"), record_text(r, "backend"), record_text(r, "reason"));
-}
-
-static void print_pair_count(const json_t *r, FILE *out)
-{
-    const double elements = record_value(r, "elements", 0.0);
-    if (elements > 0.0)
-        fprintf(out, "%s %s, %s: %.4g instructions per element\n", record_text(r, "case"),
-                record_text(r, "backend"), record_text(r, "build"),
-                record_value(r, "instructions", 0.0) / elements);
-}
-
-static void print_pair(const json_t *records, FILE *out)
-{
-    size_t i, timed = 0;
-    json_t *r;
-    json_array_foreach(records, i, r)
+    size_t i;
+    json_t *check;
+    json_array_foreach(records, i, check)
     {
-        if (record_is(r, "t", "samples") && timed++ == 0)
-            fprintf(out, "%-40s %-12s %9s %9s %10s %10s\n", "case", "backend", "base", "head",
-                    "change", "A/A");
-        if (record_is(r, "t", "samples"))
-            print_samples(r, out);
-        else if (record_is(r, "t", "change") || record_is(r, "t", "check"))
-            print_result(r, out);
-        else if (record_is(r, "t", "agreement"))
-            fprintf(out,
-                    "results of %s %s: %.0f of %.0f values moved, %.0f of %.0f checks failed\n",
-                    record_text(r, "kernel"), record_text(r, "backend"),
-                    record_value(r, "moved", 0.0), record_value(r, "values", 0.0),
-                    record_value(r, "failed", 0.0), record_value(r, "cases", 0.0));
-        else if (record_is(r, "t", "count"))
-            print_pair_count(r, out);
-        else if (record_is(r, "t", "planned") && !record_is(r, "builds", "both"))
-            fprintf(out, "%s %s: in %s alone\n", record_text(r, "case"),
-                    record_text(r, "backend"), record_text(r, "builds"));
+        if (!record_is(check, "t", "check"))
+            continue;
+        count_check(&table, check);
+        if (check_has_failed(check) && table.n_failed <= LISTED)
+            print_failure(check, out);
     }
-    if (timed > 0)
-        fputs("\nMedians of one posenc process: no verdict. A/A: base against its own copy. "
-              "posenc compare "
-              "starts several processes.\n",
-              out);
-}
-
-/* Prints the version, the CPU, the measurement quality, and a note about other golden vectors. */
-static void print_header(const json_t *records, FILE *out)
-{
-    const json_t *header = json_array_get(records, 0), *env = json_array_get(records, 1);
-    const json_t *vectors = json_object_get(header, "vectors");
-    text_print(out, "posenc %s", record_text(header, "tool.version"));
-    if (json_is_false(json_object_get(vectors, "official")))
-        text_print(out, ", not the official vectors");
-    text_print(out, ", %s (%s), measurement quality %s\n", record_text(env, "cpu.name"),
-               record_text(env, "env_id"), record_text(env, "quality.grade"));
+    if (table.n == 0)
+        return;
+    if (table.n_failed > LISTED)
+        text_print(out, "and %zu more: --out jsonl has them all\n", table.n_failed - LISTED);
+    print_checks_table(&table, out);
+    text_print(out, "%zu failed, %zu passed, %zu skipped", table.n_failed, table.n_passed,
+               table.n - table.n_failed - table.n_passed - table.n_inconclusive);
+    if (table.n_inconclusive > 0)
+        text_print(out, ", %zu inconclusive", table.n_inconclusive);
+    fputc('\n', out);
 }
 
 static void write_console(const json_t *records, FILE *out)
 {
-    if (record_is(json_array_get(records, 0), "command", "pair")) {
-        print_pair(records, out);
-        return;
-    }
     print_header(records, out);
-    print_timings(records, out);
-    print_counts(records, out);
+    for (size_t table = 0; table < CONSOLE_TABLES; table++)
+        print_rows(records, table, out);
     print_checks(records, out);
 }
 

@@ -13,63 +13,56 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Lists the names of the kernels that a backend provides. Returns true if it provides all. */
+/* Writes the names of the kernels that a backend provides. Returns true if it provides all. */
 static bool list_kernel_names(const struct posenc_backend *backend, char *text, size_t size)
 {
-    int n = 0;
+    bool all = true;
     text[0] = '\0';
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
-        if (posenc_backend_provides(backend, (enum posenc_kernel)k)) {
+        if (posenc_backend_provides(backend, (enum posenc_kernel)k))
             text_list_add(text, size, " ", posenc_kernel_name((enum posenc_kernel)k));
-            n++;
-        }
-    return n == POSENC_KERNEL_COUNT;
+        else
+            all = false;
+    return all;
 }
 
-/* Returns the number of kernels for which this backend is the default. */
-static int count_defaults(const struct posenc_backend *backend)
+/* Returns '*' for the default backend of all kernels, '+' for that of some. */
+static char default_mark(const struct posenc_backend *backend)
 {
     int n = 0;
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
         n += posenc_selection_of((enum posenc_kernel)k, POSENC_DTYPE_F32, 0).backend == backend;
-    return n;
+    return n == POSENC_KERNEL_COUNT ? '*' : n > 0 ? '+' : ' ';
 }
 
 static void list_backends(struct cli *cli)
 {
+    enum { COLUMN = 46 }; /* of the description */
     struct selection all;
     select_all(cli, &all, false);
     printf("CPU %s: %s\n\n", posenc_cpu_key(), posenc_cpu_features());
     printf("  %-13s %-9s %5s  %-5s %-7s %s\n", "backend", "family", "lanes", "here", "kernels",
            "description, required CPU features");
-    enum { COLUMN = 46 }; /* of the description */
-    bool has_partial_default = false;
     for (size_t i = 0; i < all.n; i++) {
         const struct posenc_backend *backend = all.backends[i];
-        const char *unavailable_reason = posenc_backend_unavailable_reason(backend);
+        const char *reason = posenc_backend_unavailable_reason(backend);
         char kernels[512], lanes[16] = "-";
         const bool provides_all = list_kernel_names(backend, kernels, sizeof kernels);
         /* lanes() may execute instructions that the CPU lacks, and a plug-in may return any number. */
-        if (backend->lanes && !unavailable_reason && plugins_lanes(backend) > 0)
+        if (backend->lanes && !reason && plugins_lanes(backend) > 0)
             snprintf(lanes, sizeof lanes, "%d", plugins_lanes(backend));
-        int defaults = count_defaults(backend);
-        has_partial_default =
-            has_partial_default || (defaults > 0 && defaults < POSENC_KERNEL_COUNT);
-        char mark = ' ';
-        if (defaults > 0)
-            mark = defaults == POSENC_KERNEL_COUNT ? '*' : '+';
-        printf("%c %-13s %-9s %5s  %-5s %-7s %s\n", mark, backend->name, backend->family, lanes,
-               !unavailable_reason ? "yes" : "no", provides_all ? "all" : "some",
+        printf("%c %-13s %-9s %5s  %-5s %-7s %s\n", default_mark(backend), backend->name,
+               backend->family, lanes, reason ? "no" : "yes", provides_all ? "all" : "some",
                backend->description);
         if (!provides_all)
             printf("%*s%s\n", COLUMN, "", kernels);
         if (backend->required_features && *backend->required_features != '\0')
             printf("%*sneeds %s%s%s\n", COLUMN, "", backend->required_features,
-                   unavailable_reason ? ": " : "",
-                   unavailable_reason ? unavailable_reason : "");
+                   reason ? ": " : "", reason ? reason : "");
     }
-    printf("\n* default of all kernels%s.  POSENC_BACKEND=NAME forces another backend.\n",
-           has_partial_default ? ", + of some (posenc list kernels)" : "");
+    puts("\n* default of all kernels, + of some (posenc list kernels).  POSENC_BACKEND=NAME "
+         "forces "
+         "another backend.");
 }
 
 /* Prints the names of the backends that provide a kernel, or "all". */
@@ -84,40 +77,16 @@ static void print_providers(const struct selection *all, enum posenc_kernel kern
     puts(n == all->n ? " all" : "");
 }
 
-enum { WIDTH = 110 };
-
-/* Returns the first kernel whose default backend is selected for the same reason. */
-static int first_of_reason(int k)
-{
-    const char *reason = posenc_selection_of((enum posenc_kernel)k, POSENC_DTYPE_F32, 0).reason;
-    int first = 0;
-    while (strcmp(posenc_selection_of((enum posenc_kernel)first, POSENC_DTYPE_F32, 0).reason,
-                  reason) != 0)
-        first++;
-    return first;
-}
-
-/* Prints why the default backends are selected: the reason, or each reason with its kernels. */
+/* Prints why the default backends are selected: the reason of the first kernel, and the kernels with other reasons. */
 static void print_reasons(void)
 {
-    int others = 0;
-    for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
-        others += first_of_reason(k) != 0;
-    puts("");
-    for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
-        char names[1024] = "of";
-        if (first_of_reason(k) != k)
-            continue;
-        for (int same = k; same < POSENC_KERNEL_COUNT && others > 0; same++)
-            if (first_of_reason(same) == k)
-                text_list_add(names, sizeof names, " ",
-                              posenc_kernel_name((enum posenc_kernel)same));
-        printf("Defaults: %s\n",
-               posenc_selection_of((enum posenc_kernel)k, POSENC_DTYPE_F32, 0).reason);
-        if (others > 0) {
-            fputs("  ", stdout);
-            print_wrapped(names, 2, WIDTH);
-        }
+    const char *usual = posenc_selection_of(0, POSENC_DTYPE_F32, 0).reason;
+    printf("\nDefaults: %s\n", usual);
+    for (int k = 1; k < POSENC_KERNEL_COUNT; k++) {
+        const enum posenc_kernel kernel = (enum posenc_kernel)k;
+        const char *reason = posenc_selection_of(kernel, POSENC_DTYPE_F32, 0).reason;
+        if (strcmp(reason, usual) != 0)
+            printf("%s: %s\n", posenc_kernel_name(kernel), reason);
     }
 }
 
@@ -125,7 +94,7 @@ static void list_kernels(struct cli *cli)
 {
     struct selection all;
     select_all(cli, &all, false);
-    enum { COLUMN = 41 };
+    enum { COLUMN = 41, WIDTH = 110 };
     printf("%-18s %-6s %-14s %s\n", "kernel", "stage", "default",
            "description, encodings that use it, backends that provide it");
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {

@@ -65,11 +65,9 @@ static const struct command commands[] = {
       "  posenc pair old.so new.so --part results,times -o pair.jsonl\n" },
     { "table", FOR_TABLE, command_table, "[TABLE]",
       "Prints the numbers that a kernel computes, by one backend",
-      "--problem LINE prints the output of any kernel. Of sinusoidal and rope_table, "
-      "--positions\n"
-      "and --grid place the rows. With --model or --config, LINE changes the model's call, "
-      "and\n"
-      "the kernel alone may stand for it. Other tables are columns of CSV:\n"
+      "--problem LINE prints the output of any kernel. With --model or --config, LINE changes\n"
+      "the model's call, and the kernel alone may stand for it. Other tables are columns of "
+      "CSV:\n"
       "  frequencies  each pair's, with and without scaling\n"
       "  drift        the first position at which a numerics mode is off\n"
       "  errors       the largest error of cosines and sines by position, for each backend "
@@ -140,7 +138,6 @@ static void print_help(FILE *out)
           "  POSENC_TUNING    use a tuning file of posenc tune\n"
           "  POSENC_PLUGINS   load another folder of plug-ins (empty: none)\n"
           "  POSENC_VECTORS   use other golden vectors\n"
-          "  POSENC_VERBOSE   1: print the backend of each kernel\n"
           "  POSENC_PROGRAM   let Python commands from pip use this program\n"
           "  NO_COLOR         print no colours\n"
           "  HF_HUB_CACHE     find models of --config ORG/NAME in this folder\n"
@@ -185,21 +182,6 @@ _Noreturn static void run_external(const char *name, char **argv)
     reject_command(name);
 }
 
-/* Prints the default backend of each kernel if POSENC_VERBOSE is set. */
-static void print_defaults(void)
-{
-    const char *verbose = getenv("POSENC_VERBOSE");
-    if (!verbose || *verbose == '\0' || strcmp(verbose, "0") == 0)
-        return;
-    for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
-        struct posenc_selection chosen =
-            posenc_selection_of((enum posenc_kernel)k, POSENC_DTYPE_F32, 0);
-        text_print(stderr, "posenc: %s: %s (%s)\n", posenc_kernel_name((enum posenc_kernel)k),
-                   chosen.backend ? chosen.backend->name : posenc_status_string(chosen.status),
-                   chosen.reason ? chosen.reason : "no reason given");
-    }
-}
-
 /* Returns the exit code: that of an output that could not be written, else `status`. */
 static int check_stdout(int status)
 {
@@ -223,20 +205,15 @@ static bool calls_kernels(const struct command *command, const struct cli *cli)
 
 /* ---- Commands in a worker ---- */
 
-static volatile sig_atomic_t caught_signal; /* 0: none */
-
 /* A command that calls kernels, in a worker that keeps standard output. */
 struct command_run {
     const struct command *command;
     struct cli *cli;
     struct worker_job job;
     int code;
-    bool has_code;     /* the worker sent it */
-    int passed_signal; /* passed on to the worker; 0: none */
-    int n_polls;       /* polls since then */
+    bool has_code; /* the worker sent it */
+    int n_polls;   /* polls since a signal was passed on to the worker */
 };
-
-static void catch_signal(int number) { caught_signal = number; }
 
 static size_t run_with_plugins(void *user, size_t first)
 {
@@ -266,7 +243,7 @@ static size_t report_early_end(void *user, const struct worker_end *end)
     struct command_run *run = user;
     run->has_code = false;
     run->code = has_broken_pipe(end->signal) ? EXIT_BROKEN_PIPE : EXIT_CONFORMANCE;
-    if (run->code == EXIT_CONFORMANCE && !caught_signal)
+    if (run->code == EXIT_CONFORMANCE && !outputs_interrupted())
         text_print(stderr, "posenc %s: %s %s\n", run->command->name, end->cause,
                    end->status->activity);
     return run->job.n_steps;
@@ -277,16 +254,15 @@ static bool pass_signal(void *user)
 {
     enum { GRACE_POLLS = 8 };
     struct command_run *run = user;
-    if (caught_signal && !run->passed_signal)
-        kill(-run->job.pid, run->passed_signal = caught_signal);
-    run->n_polls += run->passed_signal != 0;
+    if (outputs_interrupted() && run->n_polls == 0)
+        kill(-run->job.pid, outputs_interrupted());
+    run->n_polls += outputs_interrupted() != 0;
     return run->n_polls <= GRACE_POLLS;
 }
 
 static int run_in_worker(const struct command *command, struct cli *cli)
 {
     const struct worker_limits limits = worker_limits_of(cli->limit, (double)INFINITY);
-    struct sigaction before[N_END_SIGNALS], action = { .sa_handler = catch_signal };
     struct command_run run = { .command = command, .cli = cli, .code = EXIT_CONFORMANCE };
     run.job = (struct worker_job){ .user = &run,
                                    .n_steps = 1,
@@ -294,17 +270,10 @@ static int run_in_worker(const struct command *command, struct cli *cli)
                                    .on_message = receive_exit_code,
                                    .on_early_end = report_early_end,
                                    .prints = true };
-    for (int i = 0; i < N_END_SIGNALS; i++) {
-        sigaction(end_signals[i], NULL, &before[i]);
-        if (before[i].sa_handler != SIG_IGN) /* nohup ignores SIGHUP */
-            sigaction(end_signals[i], &action, NULL);
-    }
+    outputs_catch_signals();
     workers_run(&run.job, 1, 1, &limits, pass_signal, &run);
-    for (int i = 0; i < N_END_SIGNALS; i++)
-        sigaction(end_signals[i], &before[i], NULL);
-    if (caught_signal && !run.has_code)
-        raise(caught_signal);
-    return run.code;
+    return outputs_interrupted() && !run.has_code ? EXIT_SIGNAL + outputs_interrupted()
+                                                  : run.code;
 }
 
 /* ---- The program ---- */
@@ -330,7 +299,6 @@ static int run_command(const struct command *command, struct cli *cli)
     data_plugins();
     select_environment(cli);
     tuning_file_select_environment();
-    print_defaults();
     if (calls_kernels(command, cli) && (plugins_exist() || cli->plugin.n > 0))
         return run_in_worker(command, cli);
     return command->run(cli);
@@ -371,10 +339,9 @@ int main(int argc, char **argv)
     const struct command *command = find_command(name);
     if (!command)
         run_external(name, argv);
-    struct cli cli = { .command = command->name, .argc = argc, .argv = argv };
+    static struct cli cli; /* it refers to memory that is never freed */
+    cli = (struct cli){ .command = command->name, .argc = argc, .argv = argv };
     cli_set_command(command->name);
     cli_parse(&cli, command, argc - 1, argv + 1);
-    const int status = run_command(command, &cli);
-    cli_free(&cli);
-    return check_stdout(status);
+    return check_stdout(run_command(command, &cli));
 }

@@ -152,29 +152,16 @@ static size_t line_width(void)
 static void print_time_left(const struct progress *now, double spent, char text[48])
 {
     double remaining_s = -1.0; /* not known */
-    if (now->done > 0.0)
+    if (now->done > 0.0 && spent >= 0.5)
         remaining_s = spent * ((double)now->total - now->done) / now->done;
-    else if (now->most_s > 0.0)
+    else if (now->done <= 0.0 && now->most_s > 0.0)
         remaining_s = fmax(now->most_s - spent, 0.0);
-    if (remaining_s < 0.0 || (now->done > 0.0 && spent < 0.5))
-        text[0] = '\0';
-    else if (remaining_s < 90.0)
-        snprintf(text, 48, ", about %.0f s left", ceil(remaining_s));
-    else
-        snprintf(text, 48, ", about %.0f min left", fmin(remaining_s / 60.0, 99999.0));
-}
-
-/* Appends the current case, shortened in its middle; nothing if there is too little room. */
-static void append_where(char line[LINE], size_t width, const char *case_id)
-{
-    enum { LEAST = 8 };
-    const size_t at = strlen(line), n = strlen(case_id);
-    if (n == 0 || at + 2 + (n < LEAST ? n : LEAST) > width)
-        return;
-    const size_t room = width - at - 2;
-    const size_t head = n <= room ? n : (room - 3) / 2, tail = n <= room ? 0 : room - 3 - head;
-    snprintf(line + at, LINE - at, "  %.*s%s%s", (int)head, case_id, n <= room ? "" : "...",
-             case_id + n - tail);
+    const bool minutes = remaining_s >= 90.0;
+    text[0] = '\0';
+    if (remaining_s >= 0.0)
+        snprintf(text, 48, ", about %.0f %s left",
+                 minutes ? fmin(remaining_s / 60.0, 99999.0) : ceil(remaining_s),
+                 minutes ? "min" : "s");
 }
 
 void progress_draw(const struct progress *now)
@@ -191,12 +178,11 @@ void progress_draw(const struct progress *now)
     char line[LINE], left[48];
     const size_t width = line_width();
     print_time_left(now, time - begun, left);
-    snprintf(line, sizeof line, "%s %.0f/%zu %s%s%s", now->command, floor(now->done),
-             now->total, now->unit, now->notes, left);
-    if (strlen(line) > width)
+    snprintf(line, sizeof line, "%s %.0f/%zu %s%s%s  %s", now->command, floor(now->done),
+             now->total, now->unit, now->notes, left, now->case_id);
+    if (strlen(line) - strlen(now->case_id) > width)
         snprintf(line, sizeof line, "%s %.0f/%zu%s", now->command, floor(now->done), now->total,
                  left);
-    append_where(line, width, now->case_id);
     visible = 1;
     fprintf(stderr, "%s%.*s", erase, (int)width, line);
     fflush(stderr);

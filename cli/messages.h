@@ -45,7 +45,7 @@ struct progress {
     size_t total;
     double most_s;       /* limit of the total time in seconds; 0: unknown */
     const char *notes;   /* ", 2 FAILED"; or "" */
-    const char *case_id; /* current case; shortened in its middle if too long */
+    const char *case_id; /* current case; cut at the end of the line */
 };
 
 /* Draws the line, at most ten times a second. The time starts with the first call of a command. */

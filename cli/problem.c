@@ -65,29 +65,24 @@ const char *models_describe_dtype(const struct model *model, const struct select
 
 /* ---- Calls of all presets ---- */
 
-/* Adds a call unless an equal one is present. */
-static void add_call(struct presets *presets, char **lines, const struct problem *p)
+/* Adds a call unless its line is in `lines`. */
+static void add_call(struct presets *presets, json_t *lines, const struct problem *p)
 {
     char *line = problem_print_line(p);
-    size_t i = 0;
-    while (i < presets->n && strcmp(lines[i], line) != 0)
-        i++;
-    if (i < presets->n) {
-        free(line);
-        return;
+    if (!json_object_get(lines, line)) {
+        presets->problems[presets->n++] = *p;
+        json_object_set_new(lines, line, json_true());
     }
-    presets->problems[i] = *p;
-    lines[i] = line;
-    presets->n++;
+    free(line);
 }
 
 void presets_load(struct presets *presets)
 {
     char error[MODEL_ERROR];
+    json_t *lines = json_object();
     size_t n = 0;
     while (model_name_at(n))
         n++;
-    char **lines = cli_allocate(2 * n * MODEL_MAX_CASES, sizeof *lines);
     *presets = (struct presets){ .problems = cli_allocate(2 * n * MODEL_MAX_CASES,
                                                           sizeof *presets->problems),
                                  .models = cli_allocate(n, sizeof *presets->models) };
@@ -103,9 +98,7 @@ void presets_load(struct presets *presets)
         for (size_t i = 0; i < model->n_verify; i++)
             add_call(presets, lines, &model->verify[i]);
     }
-    for (size_t i = 0; i < presets->n; i++)
-        free(lines[i]);
-    free(lines);
+    json_decref(lines);
 }
 
 void presets_free(struct presets *presets)
@@ -164,12 +157,6 @@ void problem_id(const struct problem *problem, const char *name, char *id, size_
 
 /* ---- Calls of models ---- */
 
-/* First call of a kernel in each type of layers. */
-struct layers {
-    size_t n;
-    const struct model_case *first[MODEL_MAX_PARTS];
-};
-
 /* Returns the type of layers of a call for --layer-type: "text" if the model names none. */
 static const char *layers_name(const struct model_case *one)
 {
@@ -187,26 +174,6 @@ static struct problem keep_frequencies(const struct problem *call)
     return result;
 }
 
-/* Returns the index of a type of layers, or layers->n. */
-static size_t find_type(const struct layers *layers, const char *name)
-{
-    size_t at = 0;
-    while (at < layers->n && strcmp(layers_name(layers->first[at]), name) != 0)
-        at++;
-    return at;
-}
-
-static struct layers find_layers(const struct model *model, enum posenc_kernel kernel)
-{
-    struct layers layers = { 0 };
-    for (size_t i = 0; i < model->n_cases && layers.n < MODEL_MAX_PARTS; i++) {
-        const struct model_case *one = &model->cases[i];
-        if (one->problem.kernel == kernel && find_type(&layers, layers_name(one)) == layers.n)
-            layers.first[layers.n++] = one;
-    }
-    return layers;
-}
-
 static bool rotate_alike(const struct model_case *a, const struct model_case *b)
 {
     const struct problem first = keep_frequencies(&a->problem),
@@ -218,44 +185,35 @@ static bool rotate_alike(const struct model_case *a, const struct model_case *b)
     return alike;
 }
 
-/* Prints a note if types of layers rotate differently and --layer-type is not set. */
-static void print_layers(const struct model *model, const struct layers *layers)
+/* Returns the first call of a kernel in layers of --layer-type, or of all layers; NULL if there is none. Without that
+ * option, prints a note if types of layers rotate differently. */
+static const struct model_case *find_call(const struct cli *cli, const struct model *model,
+                                          enum posenc_kernel kernel)
 {
-    bool alike = true;
-    for (size_t i = 1; i < layers->n; i++)
-        alike &= rotate_alike(layers->first[0], layers->first[i]);
-    if (alike)
-        return;
-    cli_print_note("%s: its layers rotate in %zu ways: ", model->name, layers->n);
-    for (size_t i = 0; i < layers->n; i++) {
-        const struct posenc_freqs_spec *freqs = &layers->first[i]->problem.freqs;
-        const bool scaled = freqs->scaling != POSENC_SCALING_NONE;
-        cli_print_note("%s (%lld channels, rope_theta %.10g%s%s)%s; ",
-                       layers_name(layers->first[i]), (long long)freqs->dim, freqs->rope_theta,
-                       scaled ? ", " : "", scaled ? scaling_names[freqs->scaling] : "",
-                       i == 0 ? ", which is taken" : "");
-    }
-    cli_print_note("--layer-type NAME takes another\n");
-}
-
-/* Returns the first call in layers of --layer-type, or of all layers. */
-static const struct model_case *choose_layers(const struct cli *cli, const struct model *model,
-                                              const struct layers *layers)
-{
+    const struct model_case *first[MODEL_MAX_PARTS];
     const char *names[MODEL_MAX_PARTS];
-    if (!cli->layer_type) {
-        print_layers(model, layers);
-        return layers->first[0];
+    char list[256] = "";
+    size_t n = 0;
+    bool alike = true;
+    for (size_t i = 0; i < model->n_cases && n < MODEL_MAX_PARTS; i++) {
+        const char *name = layers_name(&model->cases[i]);
+        size_t same = 0;
+        while (same < n && strcmp(names[same], name) != 0)
+            same++;
+        if (model->cases[i].problem.kernel != kernel || same < n)
+            continue;
+        first[n] = &model->cases[i];
+        alike = alike && rotate_alike(first[0], first[n]);
+        text_list_add(list, sizeof list, ", ", name);
+        names[n++] = name;
     }
-    const size_t at = find_type(layers, cli->layer_type);
-    if (at < layers->n)
-        return layers->first[at];
-    for (size_t i = 0; i < layers->n; i++)
-        names[i] = layers_name(layers->first[i]);
-    if (layers->n == 1 && strcmp(names[0], "text") == 0)
-        cli_reject("--layer-type", cli->layer_type,
-                   "has no effect here: all layers of %s rotate alike", model->name);
-    cli_reject_name("--layer-type", cli->layer_type, names, layers->n);
+    if (n > 0 && cli->layer_type)
+        return first[cli_find_name("--layer-type", cli->layer_type, names, n)];
+    if (!alike)
+        cli_print_note("%s: layers of type %s are taken, of those that rotate differently: %s; "
+                       "--layer-type NAME takes another\n",
+                       model->name, names[0], list);
+    return n > 0 ? first[0] : NULL;
 }
 
 /* Finds the call of the model that a line changes. */
@@ -266,19 +224,17 @@ static void find_base(const struct cli *cli, enum posenc_kernel kernel,
     if (cli->model.n > 1)
         cli_reject("--model", cli->model.item[1], "expected one model");
     models_read(cli, cli->model.item[0], &input->model);
-    const struct layers layers = find_layers(model, kernel);
-    if (layers.n == 0 && kernel == POSENC_KERNEL_SINUSOIDAL &&
+    const struct model_case *call = find_call(cli, model, kernel);
+    if (!call && kernel == POSENC_KERNEL_SINUSOIDAL &&
         strcmp(model->encoding, "sinusoidal") == 0)
         cli_reject("--model", cli->model.item[0],
                    "has all cosines before all sines: expected posenc table rope_table, which "
                    "makes the two");
-    if (layers.n == 0)
+    if (!call)
         cli_reject("--model", cli->model.item[0],
                    "its encoding is %s: expected a model that calls %s", model->encoding,
                    posenc_kernel_name(kernel));
-    const struct model_case *chosen = choose_layers(cli, model, &layers);
-    input->problem = keep_frequencies(&chosen->problem);
-    input->column_first = chosen->column_first;
+    input->problem = keep_frequencies(&call->problem);
 }
 
 /* Returns the kernel at the start of a line, or POSENC_KERNEL_NONE. */
@@ -295,7 +251,7 @@ void problem_read_over_model(const struct cli *cli, const char *text,
     struct problem_line line;
     const enum posenc_kernel kernel = read_kernel(text);
     const bool over = cli->model.n > 0 && kernel != POSENC_KERNEL_NONE;
-    *input = (struct model_problem){ .column_first = false };
+    memset(input, 0, sizeof *input);
     if (over)
         find_base(cli, kernel, input);
     if (!notation_read_over(over ? &input->problem : NULL, text, &line, &input->arena, error))

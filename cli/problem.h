@@ -7,7 +7,7 @@
 
 #include "conformance/models/model.h"
 #include "conformance/problem/notation.h"
-#include "args.h"
+#include "outputs.h"
 #include "select.h"
 
 /* ---- Models ---- */
@@ -40,7 +40,6 @@ void problem_read_option(const struct cli *cli, struct problem_line *line, struc
 /* Problem from a line, over the call of a model if --model is set. */
 struct model_problem {
     struct problem problem;
-    bool column_first; /* in a picture, columns are the axis before rows */
     struct arena arena;
     struct model model; /* owns memory of `problem` */
 };
@@ -62,5 +61,19 @@ _Noreturn void problem_reject_empty(const struct cli *cli, const struct problem 
 char *problem_print_line(const struct problem *problem);
 /* Writes the id of a case, kernel/dtype/numerics/NAME. */
 void problem_id(const struct problem *problem, const char *name, char *id, size_t size);
+
+/* ---- posenc table: the output of a kernel (table.c), or columns of numbers (table_columns.c) ---- */
+
+enum table_kind { TABLE_FREQUENCIES, TABLE_DRIFT, TABLE_ERRORS, TABLE_VALUES };
+
+/* Sets the sequence length of a model's frequencies to the largest position + 1, unless the line sets it, as Hugging
+ * Face transformers does (modeling_rope_utils.py). Prints a note if that exceeds the training context. */
+void table_set_seq_len(const struct cli *cli, int64_t largest, struct posenc_freqs_spec *freqs);
+
+/* Writes columns of numbers as CSV: radians per position and positions per turn of each pair, with and without scaling
+ * (frequencies); the first position at which a numerics mode differs from exact by more than a limit (drift); the
+ * largest error in each bin of positions (errors). */
+void table_write_columns(const struct cli *cli, enum table_kind kind, struct problem *problem,
+                         const struct output_file *output);
 
 #endif

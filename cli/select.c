@@ -11,6 +11,13 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Returns a variable of the environment, or NULL if it is empty. */
+static const char *read_environment(const char *name)
+{
+    const char *value = getenv(name);
+    return value && *value ? value : NULL;
+}
+
 /* ---- Backends ---- */
 
 /* Returns true for a command that reports a crash of a plug-in as a result. For others it is an error. */
@@ -68,76 +75,45 @@ static struct candidates list_candidates(const struct cli *cli)
     return candidates;
 }
 
-/* Lists the names of the backends that run here. */
-static size_t list_usable(const struct candidates *candidates, const char *names[BACKENDS_MAX])
+/* Rejects the name of a backend: unknown, or one that cannot run here for a reason. Lists the backends that can. */
+_Noreturn static void reject_backend(const char *item, const char *name,
+                                     const struct candidates *candidates, const char *reason)
 {
+    const char *names[BACKENDS_MAX];
+    char list[512] = "";
     size_t n = 0;
     for (size_t i = 0; i < candidates->n; i++)
         if (!candidates->reason[i])
             names[n++] = candidates->backend[i]->name;
-    return n;
-}
-
-_Noreturn static void reject_unusable(const char *item, const char *name,
-                                      const struct candidates *candidates, const char *reason)
-{
-    const char *names[BACKENDS_MAX];
-    const size_t n = list_usable(candidates, names);
-    char text[512] = "";
+    if (!reason)
+        cli_reject_name(item, name, names, n);
     for (size_t i = 0; i < n; i++)
-        text_list_add(text, sizeof text, ", ", names[i]);
-    cli_reject(item, name, "cannot run here: %s; expected one of %s", reason,
-               n > 0 ? text : "none");
-}
-
-_Noreturn static void reject_unknown(const char *item, const char *name,
-                                     const struct candidates *candidates, bool with_families)
-{
-    const char *names[2 * BACKENDS_MAX];
-    size_t n = list_usable(candidates, names);
-    for (size_t i = 0; i < candidates->n && with_families; i++) {
-        size_t at = 0; /* names are listed once */
-        while (at < n && strcmp(names[at], candidates->backend[i]->family) != 0)
-            at++;
-        names[at] = candidates->backend[i]->family;
-        n += at == n;
-    }
-    cli_reject_name(item, name, names, n);
-}
-
-_Noreturn static void reject_kernel(const struct cli *cli, const char *name,
-                                    enum posenc_kernel kernel)
-{
-    cli_reject(cli->backend.n > 0 ? "--backend" : "--plugin", name,
-               "does not provide %s: expected one that does (posenc list backends)",
-               posenc_kernel_name(kernel));
+        text_list_add(list, sizeof list, ", ", names[i]);
+    cli_reject(item, name, "cannot run here: %s; expected one of %s", reason, list);
 }
 
 /* Chooses the backends that one value of --backend names: a backend, or all of a family that run here. */
 static void choose_named(struct candidates *candidates, const char *name)
 {
     const char *unavailable_reason = NULL;
-    bool known = false, usable = false;
+    bool usable = false;
     for (size_t i = 0; i < candidates->n; i++) {
         const bool exact = strcmp(candidates->backend[i]->name, name) == 0;
         const char *reason = candidates->reason[i];
         if (!exact && strcmp(candidates->backend[i]->family, name) != 0)
             continue;
-        known = true;
-        unavailable_reason = reason ? reason : unavailable_reason;
+        unavailable_reason = reason && !unavailable_reason ? reason : unavailable_reason;
         usable = usable || !reason;
         candidates->chosen[i] = candidates->chosen[i] || !reason;
         if (exact && reason)
-            reject_unusable("--backend", name, candidates, reason);
+            reject_backend("--backend", name, candidates, reason);
     }
     /* A plug-in that could not be loaded may have that name. */
-    for (size_t i = 0; i < candidates->n && !known; i++)
+    for (size_t i = 0; i < candidates->n && !usable && !unavailable_reason; i++)
         if (candidates->is_plugin[i] && plugins_load_error(candidates->backend[i]))
-            known = usable = candidates->chosen[i] = true;
-    if (!known)
-        reject_unknown("--backend", name, candidates, true);
+            usable = candidates->chosen[i] = true;
     if (!usable)
-        reject_unusable("--backend", name, candidates, unavailable_reason);
+        reject_backend("--backend", name, candidates, unavailable_reason);
 }
 
 void select_named(const struct cli *cli, struct candidates *candidates)
@@ -154,59 +130,47 @@ void select_named(const struct cli *cli, struct candidates *candidates)
                        candidates->backend[i]->name, candidates->backend[i]->name);
 }
 
-/* Lists and chooses backends; without --backend, if `plugins_alone`, the plug-ins if there are any. */
-static struct candidates choose_candidates(const struct cli *cli, bool plugins_alone)
+const struct posenc_backend *select_require(const struct cli *cli,
+                                            const struct selection *selection,
+                                            enum posenc_kernel kernel)
 {
-    const bool names_plugins = cli->plugin.n > 0 || cli->exec.n > 0 || cli->answers;
-    struct candidates candidates = list_candidates(cli);
-    select_named(cli, &candidates);
-    for (size_t i = 0; i < candidates.n && cli->backend.n == 0; i++)
-        candidates.chosen[i] = candidates.is_plugin[i] || !plugins_alone || !names_plugins;
-    return candidates;
-}
-
-void select_require(const struct cli *cli, const struct selection *selection,
-                    enum posenc_kernel kernel)
-{
+    const char *option = cli->backend.n > 0 ? "--backend" : "--plugin",
+               *name = selection->n > 0 ? selection->backends[0]->name : NULL;
     for (size_t i = 0; i < selection->n; i++)
         if (posenc_backend_provides(selection->backends[i], kernel) &&
             !posenc_backend_unavailable_reason(selection->backends[i]))
-            return;
-    reject_kernel(cli, selection->n > 0 ? selection->backends[0]->name : NULL, kernel);
+            return selection->backends[i];
+    if (selection->n == 1 && posenc_backend_unavailable_reason(selection->backends[0]))
+        cli_reject(option, name, "cannot run here: %s",
+                   posenc_backend_unavailable_reason(selection->backends[0]));
+    cli_reject(option, name,
+               "does not provide %s: expected one that does (posenc list backends)",
+               posenc_kernel_name(kernel));
 }
 
 const struct posenc_backend *select_one(const struct cli *cli, enum posenc_kernel kernel)
 {
+    struct selection selection;
     if (cli->backend.n == 0 && cli->plugin.n == 0)
         return NULL;
-    const struct candidates candidates = choose_candidates(cli, true);
     if (cli->backend.n > 1)
         cli_reject("--backend", cli->backend.item[1], "expected one backend");
-    const char *name = cli->backend.n > 0 ? cli->backend.item[0] : cli->plugin.item[0];
-    for (size_t i = 0; i < candidates.n; i++) {
-        if (candidates.chosen[i] && candidates.reason[i])
-            reject_unusable("--plugin", name, &candidates, candidates.reason[i]);
-        if (candidates.chosen[i] && posenc_backend_provides(candidates.backend[i], kernel))
-            return candidates.backend[i];
-    }
-    reject_kernel(cli, name, kernel);
+    select_all(cli, &selection, true);
+    return select_require(cli, &selection, kernel);
 }
 
 void select_environment(const struct cli *cli)
 {
     const struct candidates candidates =
         list_candidates(&(struct cli){ .command = cli->command });
-    const char *forced = getenv("POSENC_BACKEND"), *ceiling = getenv("POSENC_MAX_ISA");
-    if (forced && *forced != '\0') {
-        const struct posenc_backend *backend = posenc_backend_find(forced);
-        if (!backend)
-            reject_unknown("POSENC_BACKEND", forced, &candidates, false);
-        const char *reason = posenc_backend_unavailable_reason(backend);
-        if (reason)
-            reject_unusable("POSENC_BACKEND", forced, &candidates, reason);
-    } else if (ceiling && *ceiling != '\0' && !posenc_backend_find(ceiling)) {
-        reject_unknown("POSENC_MAX_ISA", ceiling, &candidates, false);
-    }
+    const char *forced = read_environment("POSENC_BACKEND"),
+               *ceiling = read_environment("POSENC_MAX_ISA");
+    const struct posenc_backend *backend = forced ? posenc_backend_find(forced) : NULL;
+    const char *reason = backend ? posenc_backend_unavailable_reason(backend) : NULL;
+    if (forced && (!backend || reason))
+        reject_backend("POSENC_BACKEND", forced, &candidates, reason);
+    if (!forced && ceiling && !posenc_backend_find(ceiling))
+        reject_backend("POSENC_MAX_ISA", ceiling, &candidates, NULL);
 }
 
 /* ---- Element types ---- */
@@ -271,10 +235,13 @@ void select_kernels_and_dtypes(const struct cli *cli, struct selection *selectio
 
 void select_all(const struct cli *cli, struct selection *selection, bool plugins_alone)
 {
-    const struct candidates candidates = choose_candidates(cli, plugins_alone);
+    const bool names_plugins = cli->plugin.n > 0 || cli->exec.n > 0 || cli->answers;
+    const bool no_others = plugins_alone && names_plugins && cli->backend.n == 0;
+    struct candidates candidates = list_candidates(cli);
+    select_named(cli, &candidates);
     *selection = (struct selection){ 0 };
     for (size_t i = 0; i < candidates.n; i++)
-        if (candidates.chosen[i]) {
+        if (candidates.chosen[i] && (candidates.is_plugin[i] || !no_others)) {
             selection->is_plugin[selection->n] = candidates.is_plugin[i];
             selection->backends[selection->n++] = candidates.backend[i];
         }
@@ -330,13 +297,6 @@ enum { TUNING_PATH = 4096 };
 /* Path of the user's tuning file, or "" if it is not considered. */
 static char user_file[TUNING_PATH];
 static char user_file_error[512]; /* why that is rejected, or "" */
-
-/* Returns a variable of the environment, or NULL if it is empty. */
-static const char *read_environment(const char *name)
-{
-    const char *value = getenv(name);
-    return value && *value ? value : NULL;
-}
 
 /* Writes $XDG_CONFIG_HOME/posenc/tuning or ~/.config/posenc/tuning. Returns false without a home folder. */
 static bool find_user_file(char path[TUNING_PATH])

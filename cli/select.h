@@ -38,9 +38,12 @@ enum posenc_dtype case_dtype(const char *id);
 void select_all(const struct cli *cli, struct selection *selection, bool plugins_alone);
 void select_kernels_and_dtypes(const struct cli *cli, struct selection *selection);
 void select_dtypes(const struct cli *cli, struct selection *selection);
-/* Rejects a selection in which no backend that runs here provides the kernel. */
-void select_require(const struct cli *cli, const struct selection *selection,
-                    enum posenc_kernel kernel);
+/* Returns the first selected backend that runs here and provides the kernel. Rejects a selection without one. */
+const struct posenc_backend *select_require(const struct cli *cli,
+                                            const struct selection *selection,
+                                            enum posenc_kernel kernel);
+/* Returns that backend for the values of --backend and --plugin; NULL, the default backend, without these options. */
+const struct posenc_backend *select_one(const struct cli *cli, enum posenc_kernel kernel);
 
 /* Backends to choose from. */
 struct candidates {
@@ -54,10 +57,6 @@ struct candidates {
 /* Chooses the candidates that --backend names: a backend, or all of a family that run here. Without --backend, chooses
  * all. */
 void select_named(const struct cli *cli, struct candidates *candidates);
-
-/* Finds the backend of --backend or --plugin that provides the kernel; of a family, the first that runs here. Returns
- * NULL, the default backend, without these options. */
-const struct posenc_backend *select_one(const struct cli *cli, enum posenc_kernel kernel);
 
 /* Share i of n of a run, 0 <= i < n, from --shard I/N. The id of a case determines its share, so that all backends of a
  * case are in the same share. */

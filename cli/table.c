@@ -1,109 +1,95 @@
-/* posenc table: writes the output of a problem on one backend as csv, npy or safetensors (see table.h). */
+/*
+ * posenc table: writes the output of a kernel with the position of each row, as csv, npy or safetensors. Other tables are
+ * columns of numbers (table_columns.c).
+ */
 #define _POSIX_C_SOURCE 200809L
-#include "worker.h"
-#include "conformance/problem/storage.h"
 #include "conformance/readers/safetensors.h"
-#include "select.h"
-#include "table.h"
+#include "problem.h"
+#include "worker.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+enum { DEFAULT_TOKENS = 16, RANGE_BYTES = 80, MOST_ROWS = 1 << 29 };
+static const double position_max = 2147483647.0;
+
 /* ---- The operand TABLE ---- */
 
-static const char *const column_kinds[] = { "frequencies", "drift", "errors" };
-enum { COLUMN_KINDS = sizeof column_kinds / sizeof *column_kinds };
 static const char expected[] =
     "expected frequencies, drift, errors, sinusoidal or rope_table, or --problem LINE alone";
 
-/* Rejects TABLE unless it is the name of a kernel, whose parameters come from --model. */
-static void check_kernel(const struct cli *cli)
+/* Returns the kind of table that the operand names: values, if it is a kernel, whose parameters come from --model. */
+static enum table_kind parse_kind(const struct cli *cli, const char *name)
 {
     static const char *const names[] = { "frequencies", "drift", "errors", "sinusoidal",
-                                         "rope_table" };
-    const char *name = cli->operands[0];
+                                         "rope_table" }; /* enum table_kind, then kernels */
+    if (posenc_kernel_find(name) == POSENC_KERNEL_NONE) {
+        const size_t kind = cli_find_name("TABLE", name, names, sizeof names / sizeof *names);
+        return (enum table_kind)kind;
+    }
     if (cli->problem)
         cli_reject("TABLE", name, "has no effect with --problem: %s", expected);
-    if (posenc_kernel_find(name) == POSENC_KERNEL_NONE)
-        cli_reject_name("TABLE", name, names, sizeof names / sizeof *names);
     if (cli->model.n == 0)
         cli_reject("TABLE", name, "needs a whole problem, --problem '%s ...', or --model NAME",
                    name);
+    return TABLE_VALUES;
 }
 
 /* Returns the line of the problem, and stores the kind of table. */
 static const char *parse_table(const struct cli *cli, enum table_kind *kind)
 {
-    *kind = TABLE_VALUES;
+    const char *name = cli->n_operands > 0 ? cli->operands[0] : NULL;
     if (cli->n_operands > 1)
         cli_reject("unexpected argument", cli->operands[1], "%s", expected);
-    for (int i = 0; i < COLUMN_KINDS && cli->n_operands == 1; i++)
-        if (strcmp(cli->operands[0], column_kinds[i]) == 0)
-            *kind = (enum table_kind)(TABLE_FREQUENCIES + i);
-    if (*kind == TABLE_VALUES && cli->n_operands == 1) {
-        check_kernel(cli);
-        return cli->operands[0];
-    }
+    if (!name && !cli->problem)
+        cli_reject("TABLE", NULL, "%s", expected);
+    *kind = name ? parse_kind(cli, name) : TABLE_VALUES;
     if (cli->problem)
         return cli->problem;
     if (*kind == TABLE_VALUES)
-        cli_reject("TABLE", NULL, "%s", expected);
+        return name;
     if (cli->model.n > 0)
         return "rope_table";
     if (*kind == TABLE_ERRORS)
         return "rope_table rotary_dim=128";
-    cli_reject("TABLE", cli->operands[0],
+    cli_reject("TABLE", name,
                "needs --problem 'rope_table rotary_dim=128 ...' or --model NAME");
-}
-
-/* ---- Options without effect ---- */
-
-static bool is_set(const struct problem *problem, const char *name)
-{
-    struct field field;
-    return kernel_field_find(problem->kernel, name, &field) && !field_is_blank(&field, problem);
 }
 
 /* Returns true if a field is a parameter of another scaling. Lengths are allowed with every scaling. */
 static bool is_of_other_scaling(const char *name, enum posenc_scaling scaling)
 {
-    static const char *const of_any[] = { "attention_factor", "seq_len",
-                                          "max_position_embeddings",
-                                          "original_max_position_embeddings" };
+    static const char lengths[] = "attention_factor seq_len max_position_embeddings "
+                                  "original_max_position_embeddings";
     const size_t length = strlen(name);
-    bool input = false;
-    for (size_t i = 0; i < sizeof of_any / sizeof *of_any; i++)
-        if (strcmp(name, of_any[i]) == 0)
-            return false;
+    bool of_any = false;
     for (int i = 0; scaling_names[i]; i++)
-        input |= scaling_has_parameter((enum posenc_scaling)i, name, length);
-    return input && !scaling_has_parameter(scaling, name, length);
+        of_any |= scaling_has_parameter((enum posenc_scaling)i, name, length);
+    return of_any && !text_has_word(lengths, ' ', name, length) &&
+           !scaling_has_parameter(scaling, name, length);
 }
 
 /* Rejects options and fields of --problem that would have no effect. */
 static void check_effect(const struct cli *cli, enum table_kind kind,
                          const struct problem *problem)
 {
-    static const char *const needs[][2] = { { "mrope_layout", "mrope_section" },
-                                            { "mrope_grid", "mrope_section" },
-                                            { "xpos_centre", "xpos_scale_base" },
-                                            { "xpos_inverse", "xpos_scale_base" } };
     struct field field;
     if (cli->layer_type && cli->model.n == 0)
         cli_reject("--layer-type", cli->layer_type,
                    "has no effect here: it needs --model or --config");
-    if (kind != TABLE_VALUES && (cli->positions || cli->grid))
-        cli_reject(cli->positions ? "--positions" : "--grid", NULL,
-                   "has no effect here: it is for values");
+    if (cli->positions && kind != TABLE_VALUES)
+        cli_reject("--positions", NULL, "has no effect here: it is for values");
+    if (cli->positions && !kernel_has_freqs(problem->kernel))
+        cli_reject("--positions", NULL, "has no effect here: %s is not computed from positions",
+                   posenc_kernel_name(problem->kernel));
+    if (cli->positions && (problem->tokens > 0 || problem->first != 0))
+        cli_reject("--positions", NULL,
+                   "has no effect with tokens, positions or position_offset in the problem");
     if ((kind == TABLE_FREQUENCIES || kind == TABLE_DRIFT) &&
         cli->backend.n + cli->plugin.n > 0)
         cli_reject(cli->backend.n > 0 ? "--backend" : "--plugin", NULL,
                    "has no effect here: it is for values and errors");
-    for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
-        if (is_set(problem, needs[i][0]) && !is_set(problem, needs[i][1]))
-            cli_reject("--problem", NULL, "%s has no effect here: it needs %s", needs[i][0],
-                       needs[i][1]);
     for (int i = 0; cli->model.n == 0 && kernel_field(problem->kernel, i, &field); i++)
         if (is_of_other_scaling(field.name, problem->freqs.scaling) &&
             !field_is_blank(&field, problem))
@@ -111,193 +97,250 @@ static void check_effect(const struct cli *cli, enum table_kind kind,
                        field.name, scaling_names[problem->freqs.scaling]);
 }
 
+/* ---- --positions: numbers and ranges A..B or A..B:STEP, between commas ---- */
+
+/* Positions of the rows, or times if any is a fraction. */
+struct listed_rows {
+    int64_t n; /* 0: the problem has the positions */
+    bool are_times;
+    double largest;
+    int64_t *positions; /* [n]; NULL before they are stored, and if they are times */
+    float *times;
+};
+
+struct number_range {
+    double from, to, step;
+    int64_t rows;
+};
+
+/* Reads a number or a range from `length` characters. B is included even if (B - A) / STEP is slightly below an
+ * integer. */
+static bool read_range(const char *at, size_t length, struct number_range *range)
+{
+    char text[RANGE_BYTES];
+    snprintf(text, sizeof text, "%.*s", (int)length, at);
+    char *dots = strstr(text, ".."), *to = dots ? dots + 2 : text,
+         *colon = dots ? strchr(to, ':') : NULL;
+    if (dots)
+        *dots = '\0';
+    if (colon)
+        *colon = '\0';
+    range->step = 1.0;
+    if (length >= sizeof text || !parse_real(text, &range->from) ||
+        !parse_real(to, &range->to) || (colon && !parse_real(colon + 1, &range->step)) ||
+        range->step <= 0.0 || range->from > range->to || range->from < -position_max ||
+        range->to > position_max)
+        return false;
+    range->rows =
+        (int64_t)floor(fmin((range->to - range->from) / range->step, MOST_ROWS) + 1e-6) + 1;
+    return true;
+}
+
+/* Stores the rows of a range from row n on, if there is memory for them. */
+static void store_range(const struct number_range *range, struct listed_rows *listed, int64_t n)
+{
+    for (int64_t i = 0; i < range->rows && listed->positions; i++)
+        listed->positions[n + i] = (int64_t)(range->from + (double)i * range->step);
+    for (int64_t i = 0; i < range->rows && listed->times; i++)
+        listed->times[n + i] = (float)fmin(range->from + (double)i * range->step, range->to);
+}
+
+/* Counts the rows of --positions, and stores them if there is memory for them. */
+static void read_rows(const struct cli *cli, struct listed_rows *listed)
+{
+    struct number_range range;
+    int64_t n = 0;
+    for (const char *at = cli->positions, *end; at; at = *end ? end + 1 : NULL) {
+        end = at + strcspn(at, ",");
+        if (!read_range(at, (size_t)(end - at), &range))
+            cli_reject("--positions", cli->positions,
+                       "expected numbers from -2147483647 to 2147483647 and ranges A..B or "
+                       "A..B:STEP with A <= B and a step above 0, separated by commas");
+        store_range(&range, listed, n);
+        listed->are_times |= range.from != floor(range.from) || range.step != floor(range.step);
+        listed->largest = n == 0 ? range.to : fmax(listed->largest, range.to);
+        n += range.rows;
+        if (n > MOST_ROWS)
+            cli_reject("--positions", NULL, "too many rows: expected at most %d", MOST_ROWS);
+    }
+    listed->n = n;
+}
+
 /* ---- Values ---- */
 
-static void free_table(struct number_table *table)
+void table_set_seq_len(const struct cli *cli, int64_t largest, struct posenc_freqs_spec *freqs)
 {
-    free(table->array[0]);
-    free(table->array[1]);
-    free(table->positions);
-}
-
-/* Stores the position or time of each row on each axis; the index of the row if the kernel has no positions. */
-static void store_positions(const struct problem *p, struct number_table *table)
-{
-    const bool of_positions = kernel_has_freqs(p->kernel);
-    table->position_header = of_positions ? "position" : "row";
-    if (table->positions)
+    const bool longrope = freqs->scaling == POSENC_SCALING_LONGROPE;
+    const double trained =
+        longrope ? freqs->original_max_position_embeddings : freqs->max_position_embeddings;
+    if (cli->model.n == 0 || freqs->seq_len != 0 || largest < 0 ||
+        (!longrope && freqs->scaling != POSENC_SCALING_DYNAMIC))
         return;
-    table->n_axes = of_positions ? problem_axes(p) : 1;
-    table->are_times = of_positions && p->position_kind == POSENC_POSITIONS_F32;
-    table->positions =
-        cli_allocate((size_t)(table->rows * table->n_axes), sizeof *table->positions);
-    for (int64_t i = 0; i < table->rows * table->n_axes; i++) {
-        const int64_t tokens = of_positions ? p->tokens : table->rows;
-        const int64_t b = i % table->rows / tokens, t = i % table->rows % tokens;
-        const int axis = (int)(i / table->rows);
-        table->positions[i] = !of_positions      ? (double)i
-                              : table->are_times ? (double)(float)problem_time(p, b, t, axis)
-                                                 : (double)problem_axis_position(p, b, t, axis);
-    }
+    freqs->seq_len = largest + 1;
+    if (trained > 0.0 && (double)freqs->seq_len > trained)
+        cli_print_note(
+            "posenc %s: %s of %lld tokens, the largest position and 1, where %.10g were "
+            "trained on; --problem 'rope_table seq_len=N' takes another length\n",
+            cli->command, longrope ? "longrope: the long factors," : "dynamic: the base",
+            (long long)freqs->seq_len, trained);
 }
 
-/* Copies the outputs of a call to dense arrays. */
-static void copy_outputs(const struct call *call, struct number_table *table)
+/* Sets the number of rows, and the sequence length that follows from the largest position. */
+static void set_rows(const struct cli *cli, struct problem *problem, struct listed_rows *listed)
 {
-    const struct output *first = &call->outputs[0];
-    table->rows = first->rows;
-    table->width = first->width;
-    table->dtype = first->tensor.dtype;
-    table->n_arrays = call->n_outputs;
-    const size_t bytes = (size_t)table->width * storage_size(table->dtype);
-    for (int o = 0; o < call->n_outputs; o++) {
-        const struct output *out = &call->outputs[o];
-        table->name[o] =
-            call->n_outputs > 1 ? out->name : posenc_kernel_name(call->problem.kernel);
-        table->array[o] = cli_allocate((size_t)table->rows, bytes);
-        for (int64_t r = 0; r < table->rows; r++)
-            memcpy((char *)table->array[o] + (size_t)r * bytes, storage_row(&out->tensor, r),
-                   bytes);
-    }
-    store_positions(&call->problem, table);
+    listed->are_times = problem->position_kind == POSENC_POSITIONS_F32;
+    if (cli->positions)
+        read_rows(cli, listed);
+    if (cli->positions)
+        problem->tokens = listed->n;
+    else if (problem->tokens == 0)
+        problem->tokens = DEFAULT_TOKENS;
+    const double largest = cli->positions
+                               ? floor(listed->largest)
+                               : (double)problem_position(problem, 0, problem->tokens - 1);
+    table_set_seq_len(cli, (int64_t)largest, &problem->freqs);
 }
 
-/* Runs the call, with the positions of the table if it has any. */
-static enum posenc_status run_call(struct call *call, const struct posenc_backend *backend,
-                                   const struct number_table *table)
+/* Replaces the positions of a call by those of --positions. */
+static void set_positions(const struct cli *cli, struct call *call, struct listed_rows *listed)
 {
-    const int64_t n = table->positions ? table->rows * table->n_axes : 0;
-    int64_t *whole = cli_allocate((size_t)n, sizeof *whole);
-    float *times = (float *)whole;
-    for (int64_t i = 0; i < n; i++) {
-        if (table->are_times)
-            times[i] = (float)table->positions[i];
-        else
-            whole[i] = (int64_t)table->positions[i];
-    }
-    if (n > 0)
-        *call_positions(call) = (struct posenc_positions){
-            .kind = table->are_times ? POSENC_POSITIONS_F32 : POSENC_POSITIONS_I64,
-            .data = whole,
-            .stride_token = 1,
-            .stride_axis = table->n_axes > 1 ? table->rows : 0,
-        };
-    worker_enter_kernel(posenc_kernel_name(call->problem.kernel));
-    const enum posenc_status status = call_run(call, backend);
-    worker_leave_kernel();
-    free(whole);
-    return status;
+    if (listed->are_times)
+        listed->times = cli_allocate((size_t)listed->n, sizeof *listed->times);
+    else
+        listed->positions = cli_allocate((size_t)listed->n, sizeof *listed->positions);
+    read_rows(cli, listed);
+    *call_positions(call) = (struct posenc_positions){
+        .kind = listed->are_times ? POSENC_POSITIONS_F32 : POSENC_POSITIONS_I64,
+        .data = listed->are_times ? (const void *)listed->times : listed->positions,
+        .stride_token = 1,
+    };
 }
 
-static int64_t largest_position(const struct problem *problem, const struct number_table *table)
+static void compute_values(const struct cli *cli, struct problem *problem, struct call *call,
+                           struct listed_rows *listed)
 {
-    double largest = (double)problem_position(problem, 0, problem->tokens - 1);
-    for (int64_t i = 0; table->positions && i < table->rows * table->n_axes; i++)
-        largest = i == 0 ? table->positions[i] : fmax(largest, table->positions[i]);
-    return (int64_t)floor(largest);
-}
-
-static void compute_values(const struct cli *cli, struct model_problem *input,
-                           struct number_table *table)
-{
-    struct problem *problem = &input->problem;
     const struct posenc_backend *backend = select_one(cli, problem->kernel);
-    struct call call;
-    table_set_rows(cli, input, table);
     if (kernel_has_freqs(problem->kernel))
-        table_set_seq_len(cli, largest_position(problem, table), &problem->freqs);
+        set_rows(cli, problem, listed);
     problem_check_cost(problem, false);
-    enum posenc_status status = call_create(&call, problem, &tensor_allocator_default);
+    enum posenc_status status = call_create(call, problem, &tensor_allocator_default);
     if (status != POSENC_OK)
-        cli_reject_status("--problem", status, &call.error);
-    if (call.outputs[0].rows < 1 || call.outputs[0].width < 1) {
-        call_destroy(&call);
+        cli_reject_status("--problem", status, &call->error);
+    if (call->outputs[0].rows < 1 || call->outputs[0].width < 1)
         problem_reject_empty(cli, problem);
-    }
-    status = run_call(&call, backend, table);
+    if (listed->n > 0)
+        set_positions(cli, call, listed);
+    worker_enter_kernel(posenc_kernel_name(problem->kernel));
+    status = call_run(call, backend);
+    worker_leave_kernel();
     if (status != POSENC_OK)
-        cli_reject_status("--problem", status, &call.error);
-    copy_outputs(&call, table);
-    call_destroy(&call);
+        cli_reject_status("--problem", status, &call->error);
 }
 
 /* ---- Formats ---- */
 
-static void write_position(const struct number_table *table, int64_t row, FILE *out)
+static const char *array_name(const struct call *call, int o)
 {
-    for (int axis = 0; axis < table->n_axes; axis++) {
-        fputs(axis > 0 ? "," : "", out);
-        fprintf(out, table->are_times ? "%.9g" : "%.0f",
-                table->positions[axis * table->rows + row]);
-    }
+    return call->n_outputs > 1 ? call->outputs[o].name
+                               : posenc_kernel_name(call->problem.kernel);
+}
+
+/* Writes the position or time of a row on each axis; the index of the row if the kernel has no positions. */
+static void write_position(const struct call *call, const struct listed_rows *listed,
+                           int64_t row, FILE *out)
+{
+    const struct problem *p = &call->problem;
+    if (!kernel_has_freqs(p->kernel))
+        fprintf(out, "%lld", (long long)row);
+    else if (listed->n > 0 && listed->are_times)
+        fprintf(out, "%.9g", (double)listed->times[row % listed->n]);
+    else if (listed->n > 0)
+        fprintf(out, "%lld", (long long)listed->positions[row % listed->n]);
+    else
+        for (int axis = 0; axis < problem_axes(p); axis++)
+            fprintf(out, listed->are_times ? "%s%.9g" : "%s%.0f", axis > 0 ? "," : "",
+                    problem_time(p, row / p->tokens, row % p->tokens, axis));
 }
 
 /* Writes a header such as position,cos[0],...,sin[0],... and a line for each row. Nine significant digits identify an
  * f32. */
-static void write_csv(const struct number_table *table, FILE *out)
+static void write_csv(const struct call *call, const struct listed_rows *listed, FILE *out)
 {
-    fputs(table->position_header, out);
-    for (int axis = 0; axis < table->n_axes && table->n_axes > 1; axis++)
+    const bool has_freqs = kernel_has_freqs(call->problem.kernel);
+    const int axes = has_freqs && listed->n == 0 ? problem_axes(&call->problem) : 1;
+    const int64_t rows = call->outputs[0].rows, width = call->outputs[0].width;
+    fputs(has_freqs ? "position" : "row", out);
+    for (int axis = 0; axis < axes && axes > 1; axis++)
         fprintf(out, axis == 0 ? "[%d]" : ",position[%d]", axis);
-    for (int a = 0; a < table->n_arrays; a++)
-        for (int64_t i = 0; i < table->width; i++)
-            fprintf(out, ",%s[%lld]", table->name[a], (long long)i);
+    for (int o = 0; o < call->n_outputs; o++)
+        for (int64_t i = 0; i < width; i++)
+            fprintf(out, ",%s[%lld]", array_name(call, o), (long long)i);
     fputc('\n', out);
-    for (int64_t t = 0; t < table->rows && !ferror(out); t++) {
-        write_position(table, t, out);
-        for (int a = 0; a < table->n_arrays; a++)
-            for (int64_t i = 0; i < table->width; i++)
-                fprintf(
-                    out, ",%.9g",
-                    (double)storage_get(table->dtype, table->array[a], t * table->width + i));
+    for (int64_t r = 0; r < rows && !ferror(out); r++) {
+        write_position(call, listed, r, out);
+        for (int o = 0; o < call->n_outputs; o++) {
+            const float *values = call_row(call, o, r);
+            for (int64_t i = 0; i < width; i++)
+                fprintf(out, ",%.9g", (double)values[i]);
+        }
         fputc('\n', out);
     }
 }
 
-/* Returns false without memory. Write errors are checked later (outputs_commit()). */
-static bool write_table(const struct number_table *table, const char *format, FILE *out)
+/* Writes dense copies of the outputs. */
+static void write_arrays(const struct call *call, bool npy, FILE *out)
 {
     static const char *const types[] = { "F32", "F16", "BF16" }; /* enum posenc_dtype */
     struct stored_array arrays[2];
-    for (int a = 0; a < table->n_arrays; a++)
-        arrays[a] = (struct stored_array){ table->name[a], types[table->dtype], table->rows,
-                                           table->width, table->array[a] };
-    if (strcmp(format, "safetensors") == 0)
-        return safetensors_write(arrays, (size_t)table->n_arrays, out);
-    if (strcmp(format, "npy") == 0)
-        npy_write(&arrays[0], out);
-    else
-        write_csv(table, out);
-    return true;
-}
-
-/* Rejects a format that cannot hold the table, or columns of several types for NULL. */
-static void check_formats(const struct number_table *table, const struct outputs *outputs)
-{
-    for (size_t i = 0; i < outputs->n; i++) {
-        const char *name = outputs->output[i].format->name;
-        const bool npy = strcmp(name, "npy") == 0;
-        if (!table && strcmp(name, "csv") != 0)
-            cli_reject("--out", name, "it cannot hold columns of several types: expected csv");
-        if (table && npy && table->n_arrays > 1)
-            cli_reject(
-                "--out", name,
-                "one file holds one array, and the table has two: expected csv or safetensors");
-        if (table && npy && table->dtype == POSENC_DTYPE_BF16)
-            cli_reject("--out", name, "NumPy has no bf16: expected csv or safetensors");
+    char *copies[2];
+    for (int o = 0; o < call->n_outputs; o++) {
+        const struct output *output = &call->outputs[o];
+        const size_t bytes = (size_t)output->width * storage_size(output->tensor.dtype);
+        copies[o] = cli_allocate((size_t)output->rows, bytes);
+        for (int64_t r = 0; r < output->rows; r++)
+            memcpy(copies[o] + (size_t)r * bytes, storage_row(&output->tensor, r), bytes);
+        arrays[o] = (struct stored_array){ array_name(call, o), types[output->tensor.dtype],
+                                           output->rows, output->width, copies[o] };
     }
+    if (npy)
+        npy_write(&arrays[0], out);
+    else if (!safetensors_write(arrays, (size_t)call->n_outputs, out))
+        cli_reject_status("table", POSENC_ERR_MEMORY, NULL);
+    for (int o = 0; o < call->n_outputs; o++)
+        free(copies[o]);
 }
 
-static void write_values(const struct cli *cli, struct model_problem *input,
+/* Rejects npy for two arrays and for bf16. */
+static void check_format(const struct call *call, const char *format)
+{
+    if (strcmp(format, "npy") != 0)
+        return;
+    if (call->n_outputs > 1)
+        cli_reject(
+            "--out", format,
+            "one file holds one array, and the table has two: expected csv or safetensors");
+    if (call->outputs[0].tensor.dtype == POSENC_DTYPE_BF16)
+        cli_reject("--out", format, "NumPy has no bf16: expected csv or safetensors");
+}
+
+static void write_values(const struct cli *cli, struct problem *problem,
                          const struct outputs *outputs)
 {
-    struct number_table table = { 0 };
-    compute_values(cli, input, &table);
-    check_formats(&table, outputs);
+    struct listed_rows listed = { 0 };
+    struct call call;
+    compute_values(cli, problem, &call, &listed);
     for (size_t i = 0; i < outputs->n; i++)
-        if (!write_table(&table, outputs->output[i].format->name, outputs->output[i].stream))
-            cli_reject_status("table", POSENC_ERR_MEMORY, NULL);
-    free_table(&table);
+        check_format(&call, outputs->output[i].format->name);
+    for (size_t i = 0; i < outputs->n; i++) {
+        const char *format = outputs->output[i].format->name;
+        if (strcmp(format, "csv") == 0)
+            write_csv(&call, &listed, outputs->output[i].stream);
+        else
+            write_arrays(&call, strcmp(format, "npy") == 0, outputs->output[i].stream);
+    }
+    call_destroy(&call);
+    free(listed.positions);
+    free(listed.times);
 }
 
 int command_table(struct cli *cli)
@@ -308,12 +351,10 @@ int command_table(struct cli *cli)
     problem_read_over_model(cli, parse_table(cli, &kind), &input);
     check_effect(cli, kind, &input.problem);
     outputs_open(cli, &outputs);
-    if (kind == TABLE_VALUES) {
-        write_values(cli, &input, &outputs);
-    } else {
-        check_formats(NULL, &outputs);
-        table_write_columns(cli, kind, &input.problem, &outputs);
-    }
+    if (kind == TABLE_VALUES)
+        write_values(cli, &input.problem, &outputs);
+    for (size_t i = 0; i < outputs.n && kind != TABLE_VALUES; i++)
+        table_write_columns(cli, kind, &input.problem, &outputs.output[i]);
     outputs_commit(&outputs);
     problem_free(&input);
     return EXIT_OK;

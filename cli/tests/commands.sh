@@ -124,10 +124,6 @@ case_id=$("$POSENC" list cases 2>stderr | awk 'NR == 3 { print $1 }')
 succeeds "$case_id in depth" '^Problem$' verify -v --case "$case_id"
 succeeds 'in depth every backend is shown' 'scalar .*pass' verify -v --case "$case_id"
 
-run env POSENC_VERBOSE=1 POSENC_BACKEND=scalar "$POSENC" table --problem 'sinusoidal dim=4'
-grep -q 'sinusoidal: scalar (POSENC_BACKEND=scalar)' stderr
-verdict 'POSENC_VERBOSE' 'no such line'
-
 # A signal soon ends a run with records, and its file says that it is not complete. Other runs leave no file.
 
 # Starts the program in the background.

@@ -41,26 +41,19 @@ prints 'times: lists and ranges' '0 0.100000001 0.200000003 0.300000012 999.25 -
     --problem 'sinusoidal dim=4' --positions 0..0.3:0.1,999.25,-1.5..1.5
 alike 'a whole time is a position' --problem 'sinusoidal dim=64 position_kind=f32' --positions 0..9,999,-4,16777216 = \
     --problem 'sinusoidal dim=64' --positions 0..9,999,-4,16777216
+prints 'steps' '3 5 7 -1' 'cut -d, -f1 | sed 1d' --problem 'sinusoidal dim=4' --positions 3..8:2,-1
+prints 'each batch has the positions of the option' '7 9 7 9' 'cut -d, -f1 | sed 1d' \
+    --problem 'rope_table rotary_dim=4 batch=2' --positions 7,9
 alike 'positions of the problem are those of the option' \
     --problem 'rope_table rotary_dim=64 position_kind=i64 positions=-497577,0,1715512116' = \
     --problem 'rope_table rotary_dim=64' --positions -497577,0,1715512116
 prints 'batches follow each other' '0 1 100 101' 'cut -d, -f1 | sed 1d' \
     --problem 'rope_table rotary_dim=4 batch=2 tokens=2 position_kind=i64 batch_shift=100'
-picture='rope_table rotary_dim=20 mrope_section=4,3,3'
+prints 'and so has each axis' 'position 7 9' 'cut -d, -f1' \
+    --problem 'rope_table rotary_dim=4 mrope_section=1,1 position_kind=i64 mrope_grid=2' --positions 7,9
+picture='rope_table rotary_dim=20 mrope_section=4,3,3 tokens=16'
 prints 'a picture row by row' 'position[0],position[1],position[2] 0,0,0 0,0,4 0,1,0 0,3,0' \
-    'cut -d, -f1-3 | sed -n "1p;2p;6p;7p;17p"' --problem "$picture" --grid 5
-prints 'columns first' '0,0,0 0,4,0 0,0,1' 'cut -d, -f1-3 | sed -n "2p;6p;7p"' --problem "$picture" --grid 5,columns
-alike 'a picture of the problem is that of the option' \
-    --problem "$picture position_kind=i64 tokens=12 position_offset=70 mrope_grid=4" = \
-    --problem "$picture tokens=12 position_offset=70" --grid 4
-# 2 pi 1/(3 + 1e-6) ... in f32: numerator, sum, quotient and product rounded each (DETR).
-detr='sinusoidal dim=8 mrope_section=2,2 mrope_layout=qwen2_vl_vision tokens=5'
-prints 'scaled coordinates' \
-    '2.09439445,3.14159131 2.09439445,6.28318262 4.18878889,3.14159131 4.18878889,6.28318262 6.28318357,3.14159131' \
-    'sed 1d | cut -d, -f1,2' --problem "$detr" --grid 2,6.283185307179586
-cut -d, -f3-6 stdout | sed 1d >wanted
-prints 'are the times of each axis' "$(paste -s -d ' ' wanted)" 'cut -d, -f2- | sed 1d' \
-    --problem 'sinusoidal dim=4' --positions 2.09439445,2.09439445,4.18878889,4.18878889,6.28318357
+    'cut -d, -f1-3 | sed -n "1p;2p;6p;7p;17p"' --problem "$picture position_kind=i64 mrope_grid=5"
 
 # ---- Values: by backend, of any kernel ----
 

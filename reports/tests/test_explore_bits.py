@@ -133,7 +133,7 @@ def all_tables() -> Iterator[Tuple[List[str], str]]:
         axes = [[0] * 15] * (len(section) - 2) + [[t // 5 for t in range(15)], [t % 5 for t in range(15)]]
         spec = {"dim": 16, "mrope_section": section, "mrope_layout": mrope}
         words, script = table("rope_table", spec, {"positions": axes})
-        yield [*words_of("rope_table", {**spec, "tokens": 15}), "--grid", "5"], script
+        yield words_of("rope_table", {**spec, "position_kind": "i64", "mrope_grid": 5, "tokens": 15}), script
 
 
 def random_tables(seed: int, count: int) -> Iterator[Tuple[List[str], str]]:

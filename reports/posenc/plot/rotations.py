@@ -211,8 +211,8 @@ def draw_mrope(args: argparse.Namespace) -> Picture:  # Wang et al. 2409.12191, 
     """
     shape = height, width = args.height, args.width
     layout = f"rope_table rotary_dim=32 mrope_section=4,6,6 mrope_layout={args.layout}"
-    image = f"{layout} tokens={height * width} position_offset={BEFORE}"
-    position, cos, sin = table(image, "--grid", str(width)).values()
+    image = f"{layout} position_kind=i64 mrope_grid={width} tokens={height * width} position_offset={BEFORE}"
+    position, cos, sin = table(image).values()
     degrees = np.degrees(np.arctan2(sin, cos)) % 360
     axis_of_pair = pairs_of(layout)["axis"].astype(int)
 
