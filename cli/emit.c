@@ -343,7 +343,7 @@ json_t *emit_count(const struct kernel_instructions *count,
     problem_id(p, "count", id, sizeof id);
     json_t *record = merge_members(
         emit_result("count", p->kernel, p->dtype, problem_numerics_name(p), id, backend),
-        json_pack("{s:s*,s:o*}", "build", build, "vector_width",
+        json_pack("{s:s,s:o*}", "build", build, "vector_width",
                   backend->lanes ? json_integer(plugins_lanes(backend)) : NULL));
     if (!is_counted)
         return merge_members(record, json_pack("{s:s}", "rejected", count->reason));
