@@ -1,6 +1,6 @@
 #!/bin/sh
 # A plug-in that ends, hangs or damages its process makes one result, and all others of the run are kept. MISBEHAVES is a
-# plug-in that does what the name of its file says (misbehaves.c). Sanitizers would detect much of it first.
+# plug-in that does what the name of its file says (plugin.c). Sanitizers would detect much of it first.
 root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$(dirname "$0")/tap.sh"
 
