@@ -10,7 +10,6 @@
 #include "base/machine/env.h"
 #include "base/text/text.h"
 #include "bench/machine.h"
-#include "emit.h"
 #include "plugins.h"
 #include "session.h"
 #include "worker.h"

@@ -4,8 +4,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "checks.h"
-#include "emit.h"
-#include "outputs.h"
+#include "session.h"
 #include "conformance/program/program.h"
 #include "plugins.h"
 #include "worker.h"

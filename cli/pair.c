@@ -8,7 +8,6 @@
 #define _DEFAULT_SOURCE
 #include "pair.h"
 #include "conformance/problem/signature.h"
-#include "emit.h"
 #include "worker.h"
 
 #include <errno.h>

@@ -1,7 +1,6 @@
 /* Times two builds in this process, and counts their instructions (see pair.h). */
 #define _GNU_SOURCE
 #include "pair.h"
-#include "emit.h"
 #include "conformance/engine/judge.h"
 
 #include <dlfcn.h>
