@@ -15,12 +15,9 @@
 
 #include <errno.h>
 #include <math.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const struct command commands[] = {
     { "list", FOR_LIST, command_list,
@@ -221,20 +218,12 @@ static bool calls_kernels(const struct command *command, const struct cli *cli)
 
 /* ---- Commands in a worker ---- */
 
-static volatile sig_atomic_t caught_signal; /* 0: none */
-
-/* A command that calls kernels, in a worker that keeps standard output. */
+/* A command that calls kernels, in a worker that keeps standard output. A signal ends both. */
 struct command_run {
     const struct command *command;
     struct cli *cli;
-    struct worker_job job;
     int code;
-    bool has_code;     /* the worker sent it */
-    int passed_signal; /* passed on to the worker; 0: none */
-    int n_polls;       /* polls since then */
 };
-
-static void catch_signal(int number) { caught_signal = number; }
 
 static size_t run_with_plugins(void *user, size_t first)
 {
@@ -247,61 +236,29 @@ static size_t run_with_plugins(void *user, size_t first)
 static void receive_exit_code(void *user, json_t *message)
 {
     struct command_run *run = user;
-    if (json_unpack(message, "{s:i}", "code", &run->code) == 0)
-        run->has_code = true;
-}
-
-/* Returns true if the command ended by SIGPIPE since the reader of its output went away. */
-static bool has_broken_pipe(int number)
-{
-    struct pollfd out = { .fd = STDOUT_FILENO, .events = POLLOUT };
-    return number == SIGPIPE && poll(&out, 1, 0) > 0 &&
-           (out.revents & (POLLERR | POLLHUP)) != 0;
+    (void)json_unpack(message, "{s:i}", "code", &run->code);
 }
 
 static size_t report_early_end(void *user, const struct worker_end *end)
 {
     struct command_run *run = user;
-    run->has_code = false;
-    run->code = has_broken_pipe(end->signal) ? EXIT_BROKEN_PIPE : EXIT_CONFORMANCE;
-    if (run->code == EXIT_CONFORMANCE && !caught_signal)
-        text_print(stderr, "posenc %s: %s %s\n", run->command->name, end->cause,
-                   end->status->activity);
-    return run->job.n_steps;
-}
-
-/* Passes a signal on. Returns false after the time that the worker has to write its results. */
-static bool pass_signal(void *user)
-{
-    enum { GRACE_POLLS = 8 };
-    struct command_run *run = user;
-    if (caught_signal && !run->passed_signal)
-        kill(-run->job.pid, run->passed_signal = caught_signal);
-    run->n_polls += run->passed_signal != 0;
-    return run->n_polls <= GRACE_POLLS;
+    run->code = EXIT_CONFORMANCE;
+    text_print(stderr, "posenc %s: %s %s\n", run->command->name, end->cause,
+               end->status->activity);
+    return 1;
 }
 
 static int run_in_worker(const struct command *command, struct cli *cli)
 {
     const struct worker_limits limits = worker_limits_of(cli->limit, (double)INFINITY);
-    struct sigaction before[N_END_SIGNALS], action = { .sa_handler = catch_signal };
-    struct command_run run = { .command = command, .cli = cli, .code = EXIT_CONFORMANCE };
-    run.job = (struct worker_job){ .user = &run,
-                                   .n_steps = 1,
-                                   .run = run_with_plugins,
-                                   .on_message = receive_exit_code,
-                                   .on_early_end = report_early_end,
-                                   .prints = true };
-    for (int i = 0; i < N_END_SIGNALS; i++) {
-        sigaction(end_signals[i], NULL, &before[i]);
-        if (before[i].sa_handler != SIG_IGN) /* nohup ignores SIGHUP */
-            sigaction(end_signals[i], &action, NULL);
-    }
-    workers_run(&run.job, 1, 1, &limits, pass_signal, &run);
-    for (int i = 0; i < N_END_SIGNALS; i++)
-        sigaction(end_signals[i], &before[i], NULL);
-    if (caught_signal && !run.has_code)
-        raise(caught_signal);
+    struct command_run run = { command, cli, EXIT_CONFORMANCE };
+    struct worker_job job = { .user = &run,
+                              .n_steps = 1,
+                              .run = run_with_plugins,
+                              .on_message = receive_exit_code,
+                              .on_early_end = report_early_end,
+                              .prints = true };
+    workers_run(&job, 1, 1, &limits, NULL, NULL);
     return run.code;
 }
 

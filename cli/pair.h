@@ -13,7 +13,7 @@
 /* Backend of one build or both. An implementation is NULL if the build lacks it or it cannot run here. `control` is the
  * implementation in a second copy of base. */
 struct pair_backend {
-    const char *name;
+    const struct posenc_backend *descriptor; /* that of head, else of base */
     const struct implementation *base, *head, *control;
 };
 

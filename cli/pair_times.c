@@ -16,10 +16,8 @@ static const double TIMES_S = 12.0, COUNTS_S = 15.0;
 static json_t *record_of(const char *kind, const struct pair_row *row)
 {
     const struct bench_case *c = row->bench_case;
-    const struct implementation *one =
-        row->backend->head ? row->backend->head : row->backend->base;
     return emit_result(kind, c->problem.kernel, c->problem.dtype,
-                       problem_numerics_name(&c->problem), c->id, one->backend);
+                       problem_numerics_name(&c->problem), c->id, row->backend->descriptor);
 }
 
 /* Returns the offsets, in the file of a build, of the kernel and of its public function if it is in the same file. */
@@ -48,11 +46,11 @@ json_t *pair_record_planned(const struct pair_row *row, bool with_entries)
         [PROVIDED_BY_BOTH] = "both", [PROVIDED_BY_HEAD] = "head", [PROVIDED_BY_BASE] = "base"
     };
     const struct bench_case *c = row->bench_case;
-    json_t *record = record_of("planned", row);
-    json_object_set_new(record, "footprint",
-                        json_pack("{s:s?,s:I}", "name", c->level, "bytes",
-                                  (json_int_t)problem_working_set(&c->problem)));
-    json_object_set_new(record, "builds", json_string(builds[row->providers]));
+    json_t *record =
+        record_merge(record_of("planned", row),
+                     json_pack("{s:{s:s?,s:I},s:s}", "footprint", "name", c->level, "bytes",
+                               (json_int_t)problem_working_set(&c->problem), "builds",
+                               builds[row->providers]));
     if (with_entries && row->providers == PROVIDED_BY_BOTH)
         json_object_set_new(record, "entries",
                             json_pack("{s:o,s:o}", "base",
@@ -91,9 +89,7 @@ static json_t *samples_record(const struct pair_row *row, const struct pair_resu
             : json_pack("{s:s,s:o}", "who", who, "reason", record_string(r->reason));
     json_t *record = record_of("samples", row);
     json_object_set_new(record, "outcome", json_string(outcomes[r->outcome]));
-    json_object_update(record, members);
-    json_decref(members);
-    return record;
+    return record_merge(record, members);
 }
 
 /* ---- Timings ---- */
@@ -111,7 +107,7 @@ static void write_running(void *user, size_t pair, enum pair_side side)
     const struct row_group *group = user;
     json_t *record = json_pack("{s:s,s:s,s:s,s:s}", "t", "running", "case",
                                group->rows[pair]->bench_case->id, "backend",
-                               group->rows[pair]->backend->name, "who",
+                               group->rows[pair]->backend->descriptor->name, "who",
                                side == PAIR_NO_SIDE ? "rounds" : pair_side_name[side]);
     records_write(&group->run->session.records, record);
     json_decref(record);
