@@ -202,12 +202,12 @@ static void receive_result(void *user, json_t *message)
 
 /* Excludes a kernel of a backend; POSENC_KERNEL_NONE: all. */
 static void exclude(struct bench *bench, size_t backend, enum posenc_kernel kernel,
-                    const char *how, const char *reason)
+                    const char *reason)
 {
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
         char *text = bench->excluded[backend][k];
         if (*text == '\0' && (kernel == POSENC_KERNEL_NONE || k == (int)kernel))
-            snprintf(text, REASON, "wrong: %s%.270s", how, reason);
+            snprintf(text, REASON, "wrong: %.280s", reason);
     }
 }
 
@@ -221,9 +221,10 @@ static bool exclude_crashed(struct bench *bench, const struct worker_end *end)
         *bench->excluded[crashed - 1][kernel] != '\0')
         return false;
     char reason[REASON];
-    snprintf(reason, sizeof reason, "%.130s %.130s", end->cause, end->status->activity);
+    snprintf(reason, sizeof reason, "crashed: %.130s %.130s", end->cause,
+             end->status->activity);
     const bool loading = strcmp(end->status->activity, PLUGINS_LOADING) == 0;
-    exclude(bench, crashed - 1, loading ? POSENC_KERNEL_NONE : kernel, "crashed: ", reason);
+    exclude(bench, crashed - 1, loading ? POSENC_KERNEL_NONE : kernel, reason);
     return true;
 }
 
@@ -241,17 +242,11 @@ static size_t handle_early_end(void *user, const struct worker_end *end)
     return bench->n_results / bench->n_backends;
 }
 
-/* Excludes plug-ins that could not be loaded or whose lanes() is wrong. */
 static void exclude_unloadable(struct bench *bench)
 {
-    for (size_t i = 0; i < bench->n_backends; i++) {
-        const char *load_error = plugins_load_error(bench->backends[i]),
-                   *lanes_error = plugins_lanes_error(bench->backends[i]);
-        if (load_error)
-            exclude(bench, i, POSENC_KERNEL_NONE, "crashed: ", load_error);
-        else if (lanes_error)
-            exclude(bench, i, POSENC_KERNEL_NONE, "", lanes_error);
-    }
+    for (size_t i = 0; i < bench->n_backends; i++)
+        if (plugins_load_error(bench->backends[i]))
+            exclude(bench, i, POSENC_KERNEL_NONE, plugins_load_error(bench->backends[i]));
 }
 
 static bool keep_going(void *user)

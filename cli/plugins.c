@@ -22,8 +22,7 @@ struct plugin {
     enum plugin_kind kind;
     char path[WORKER_PATH];
     struct stat file;
-    /* Members that its worker sent: "facts" of the plug-in, or "load_error"; "error" if the file is no plug-in; "lanes" or
-     * "lanes_error". */
+    /* Members that its worker sent: "facts" of the plug-in, or "load_error"; "error" if the file is no plug-in. */
     json_t *report;
     bool is_loaded; /* into this process */
 };
@@ -50,7 +49,7 @@ static const struct posenc_backend *open_plugin(const struct plugin *plugin,
 }
 
 /* Returns the properties of a backend. */
-static json_t *facts_of(const struct posenc_backend *backend)
+static json_t *facts_of(const struct posenc_backend *backend, int lanes)
 {
     const char *features = backend->required_features;
     json_t *kernels = json_object();
@@ -58,53 +57,54 @@ static json_t *facts_of(const struct posenc_backend *backend)
         if (posenc_backend_provides(backend, (enum posenc_kernel)k))
             json_object_set_new(kernels, posenc_kernel_name((enum posenc_kernel)k),
                                 json_true());
-    return json_pack("{s:s,s:s,s:o,s:s,s:b,s:b,s:b,s:b,s:o}", "name", backend->name, "family",
-                     backend->family, "description", record_string(backend->description),
-                     "required_features", features ? features : "", "has_lanes",
-                     backend->lanes != NULL, "fused", backend->fused, "f16_bf16",
-                     backend->f16_bf16, "allows_contraction", backend->allows_contraction,
-                     "kernels", kernels);
+    return json_pack("{s:s,s:s,s:o,s:s,s:b,s:i,s:b,s:b,s:b,s:o}", "name", backend->name,
+                     "family", backend->family, "description",
+                     record_string(backend->description), "required_features",
+                     features ? features : "", "has_lanes", backend->lanes != NULL, "lanes",
+                     lanes, "fused", backend->fused, "f16_bf16", backend->f16_bf16,
+                     "allows_contraction", backend->allows_contraction, "kernels", kernels);
 }
 
-/* Sends the result of lanes(), which has to be the same each time, and at most the padding of frequencies. */
-static void send_lanes(const struct posenc_backend *backend)
+/* Stores the result of lanes(), which has to be the same each time and at most the padding of frequencies; 0 if the CPU
+ * lacks features that the plug-in requires, since lanes() may execute such instructions. */
+static bool find_lanes(const struct posenc_backend *backend, int *lanes, char *error)
 {
-    const int lanes = backend->lanes(), again = backend->lanes();
-    if (lanes != again)
-        worker_send(json_pack("{s:o}", "lanes_error",
-                              json_sprintf("lanes() is %d, then %d", lanes, again)));
-    else if (lanes < 1 || lanes > MOST_LANES)
-        worker_send(
-            json_pack("{s:o}", "lanes_error",
-                      json_sprintf("lanes() is %d: expected 1 to %d", lanes, MOST_LANES)));
+    *lanes = 0;
+    if (!backend->lanes || posenc_backend_unavailable_reason(backend))
+        return true;
+    worker_set_activity(true, "in lanes()");
+    *lanes = backend->lanes();
+    const int again = backend->lanes();
+    if (again != *lanes)
+        snprintf(error, PLUGIN_ERROR, "lanes() is %d, then %d", *lanes, again);
+    else if (again < 1 || again > MOST_LANES)
+        snprintf(error, PLUGIN_ERROR, "lanes() is %d: expected 1 to %d", again, MOST_LANES);
     else
-        worker_send(json_pack("{s:i}", "lanes", lanes));
+        return true;
+    return false;
 }
 
-/* Sends the properties of the plug-in, or the reason why it has none. lanes(), which may hang, is called last, and only
- * if the CPU has the features that the plug-in requires, since it may execute such instructions. */
+/* Sends the properties of the plug-in, or the reason why it has none. */
 static size_t report_plugin(void *user, size_t first)
 {
     const struct plugin *plugin = user;
     const bool is_library = plugin->kind == PLUGIN_LIBRARY;
     char error[PLUGIN_ERROR] = "", text[PLUGIN_ERROR + 16];
+    int lanes;
     worker_set_activity(is_library, PLUGINS_LOADING);
     const struct posenc_backend *found = open_plugin(plugin, error);
     const bool is_plugin = found || (plugin->kind == PLUGIN_PROGRAM && program_has_started()),
-               is_right = found && plugin_check(found, error);
+               is_valid = found && plugin_check(found, error);
     snprintf(text, sizeof text, "%s%s",
              !found       ? ""
              : is_library ? "the plug-in "
                           : "the program ",
              error);
-    if (is_right)
-        worker_send(json_pack("{s:o}", "facts", facts_of(found)));
+    if (is_valid && find_lanes(found, &lanes, text))
+        worker_send(json_pack("{s:o}", "facts", facts_of(found, lanes)));
     else
         worker_send(
             json_pack("{s:o}", is_plugin ? "load_error" : "error", record_string(text)));
-    worker_set_activity(true, "in lanes()");
-    if (is_right && found->lanes && !posenc_backend_unavailable_reason(found))
-        send_lanes(found);
     worker_set_activity(false, is_library ? "while it was unloaded" : "after its hello");
     plugins_unload();
     return first + 1;
@@ -124,16 +124,14 @@ static const char *report_text(const struct plugin *plugin, const char *name)
     return plugin ? json_string_value(json_object_get(plugin->report, name)) : NULL;
 }
 
-/* Stores how the plug-in ended its worker, in lanes() or before, unless it was rejected already. */
+/* Stores how the plug-in ended its worker, unless it was rejected already. */
 static size_t store_early_end(void *user, const struct worker_end *end)
 {
     struct plugin *plugin = user;
-    const bool in_lanes = strcmp(end->status->activity, "in lanes()") == 0;
     char text[WORKER_CAUSE + WORKER_ACTIVITY];
     snprintf(text, sizeof text, "%s %s", end->cause, end->status->activity);
     if (!report_text(plugin, "error") && !report_text(plugin, "load_error"))
-        json_object_set_new(plugin->report, in_lanes ? "lanes_error" : "load_error",
-                            record_string(text));
+        json_object_set_new(plugin->report, "load_error", record_string(text));
     return 1;
 }
 
@@ -206,16 +204,18 @@ static json_t *unloadable_facts(const struct plugin *plugin)
     }
     snprintf(description, sizeof description, "cannot be loaded: %.200s",
              report_text(plugin, "load_error"));
-    return facts_of(&(struct posenc_backend){
-        .size = sizeof(struct posenc_backend),
-        .abi = POSENC_ABI,
-        .name = name,
-        .family = name,
-        .description = description,
+    return facts_of(
+        &(struct posenc_backend){
+            .size = sizeof(struct posenc_backend),
+            .abi = POSENC_ABI,
+            .name = name,
+            .family = name,
+            .description = description,
 #define POSENC_KERNEL(ID, kernel, ...) .kernel = absent_##kernel,
 #include <posenc_kernels.def>
 #undef POSENC_KERNEL
-    });
+        },
+        0);
 }
 
 static struct plugin *find_plugin(const struct posenc_backend *backend)
@@ -302,15 +302,10 @@ const char *plugins_load_error(const struct posenc_backend *backend)
     return report_text(find_plugin(backend), "load_error");
 }
 
-const char *plugins_lanes_error(const struct posenc_backend *backend)
-{
-    return report_text(find_plugin(backend), "lanes_error");
-}
-
 int plugins_lanes(const struct posenc_backend *backend)
 {
     const struct plugin *plugin = find_plugin(backend);
-    return plugin           ? record_int(plugin->report, "lanes", 0)
+    return plugin           ? record_int(plugin->report, "facts.lanes", 0)
            : backend->lanes ? backend->lanes()
                             : 0;
 }
@@ -320,7 +315,7 @@ bool plugins_exist(void) { return n_plugins > 0; }
 /* Returns true if a program has the properties of its first start. */
 static bool has_facts_of(const struct plugin *plugin, const struct posenc_backend *found)
 {
-    json_t *facts = facts_of(found);
+    json_t *facts = facts_of(found, 0);
     const bool same = json_equal(facts, json_object_get(plugin->report, "facts"));
     json_decref(facts);
     return same;
@@ -348,7 +343,8 @@ void plugins_load(const struct posenc_backend *backend)
         plugin->stub.kernel = found->kernel;
 #include <posenc_kernels.def>
 #undef POSENC_KERNEL
-    loaded_lanes = record_int(plugin->report, "lanes", MOST_LANES / 4);
+    const int lanes = plugins_lanes(backend);
+    loaded_lanes = lanes > 0 ? lanes : MOST_LANES / 4;
     plugin->is_loaded = true;
     worker_set_activity(false, "after it was loaded");
 }
