@@ -52,9 +52,7 @@ static const struct command commands[] = {
       "samples.\n"
       "--part counts prints the instructions of each element, exact even on a busy machine.\n"
       "Counting needs Linux on x86-64.\n"
-      "Exit code 1 if HEAD is wrong or fails where BASE does not, 5 if nothing can be "
-      "compared,\n"
-      "77 if nothing can be timed.\n"
+      "Exit code 5 if nothing can be compared, 77 if nothing can be timed.\n"
       "Examples\n"
       "  posenc pair base/libposenc.so head/libposenc.so --kernel rope_half\n"
       "  posenc pair old.so new.so --part results,times -o pair.jsonl\n" },

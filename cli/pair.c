@@ -17,7 +17,7 @@
 
 /* ---- Parts ---- */
 
-static const char *const part_names[] = { "results", "code", "times", "counts", "none" };
+static const char *const part_names[] = { "results", "code", "times", "counts" };
 enum { N_PARTS = sizeof part_names / sizeof *part_names };
 
 static bool has_part(const struct cli *cli, const char *name)
@@ -271,16 +271,6 @@ static void run_parts(struct pair_run *run)
     session_exit_if_interrupted(&run->session);
 }
 
-static int exit_code(const struct pair_run *run)
-{
-    size_t common = 0;
-    for (size_t i = 0; i < run->n_rows; i++)
-        common += run->rows[i].providers == PROVIDED_BY_BOTH;
-    return run->n_new_failures > 0 ? EXIT_CONFORMANCE
-           : common == 0           ? EXIT_INCOMPARABLE
-                                   : EXIT_OK;
-}
-
 int command_pair(struct cli *cli)
 {
     if (cli->n_operands != 2)
@@ -299,7 +289,7 @@ int command_pair(struct cli *cli)
     session_open(&run->session, !cli->pairs);
     run_parts(run);
     session_end(&run->session, true);
-    const int status = exit_code(run);
+    const int status = run->n_chosen > 0 ? EXIT_OK : EXIT_INCOMPARABLE;
     free(run->rows);
     free(run->chosen);
     free(run->cases);

@@ -24,7 +24,6 @@ struct result_comparison {
         implementations[2 * BACKENDS_MAX]; /* base and head of each backend */
     struct problem_line *extra;
     size_t n_extra;
-    json_t *failures;          /* failed checks of base, by case, backend and suite */
     size_t n_checks, n_failed; /* of head, for the current kernel and backend */
     size_t current;            /* index of the implementation, in the worker */
 };
@@ -144,32 +143,15 @@ static void compare_outputs(void *user, size_t index, enum posenc_kernel kernel)
 
 /* ---- In the parent ---- */
 
-static bool is_of_head(const json_t *check) { return record_is(check, "build", "head"); }
-
-/* Stores a failure of base, or counts a failure of head where base has none. */
-static void count_failure(struct result_comparison *comparison, const json_t *check)
-{
-    char key[256];
-    snprintf(key, sizeof key, "%s %s %s", record_text(check, "case"),
-             record_text(check, "backend"), record_text(check, "suite"));
-    if (!is_of_head(check))
-        json_object_set_new(comparison->failures, key, json_true());
-    else
-        comparison->run->n_new_failures += json_object_get(comparison->failures, key) == NULL;
-}
-
 /* Counts the checks of head until its "agreement" takes the counts. A head that crashes sends none; the "ended" of the
  * next base then clears the counts. */
 static void receive_check(struct result_comparison *comparison, const json_t *check)
 {
     const char *id = record_text(check, "case");
     const char *name = strrchr(id, '/');
-    const bool failed = check_has_failed(check);
-    if (failed)
-        count_failure(comparison, check);
-    if (is_of_head(check)) {
+    if (record_is(check, "build", "head")) {
         comparison->n_checks++;
-        comparison->n_failed += failed;
+        comparison->n_failed += check_has_failed(check);
     } else if (name && strcmp(name, "/ended") == 0) {
         comparison->n_checks = comparison->n_failed = 0;
     }
@@ -260,11 +242,9 @@ void pair_compare_results(struct pair_run *run)
                                           .after_suites = compare_outputs,
                                           .progress = show_progress,
                                           .user = comparison };
-    comparison->failures = json_object();
     list_timed(comparison);
     list_implementations(comparison);
     checks_run(&comparison->checks);
-    json_decref(comparison->failures);
     free(comparison->extra);
     free(comparison);
     progress_clear();

@@ -116,11 +116,8 @@ static void write_running(void *user, size_t pair, enum pair_side side)
 static void add_samples(void *user, const struct pair_result *result)
 {
     const struct row_group *group = user;
-    struct pair_run *run = group->run;
-    if (result->outcome != BENCH_TIMED && result->outcome != BENCH_NOT_PROVIDED &&
-        result->side != PAIR_BASE)
-        run->n_new_failures++;
-    records_append(&run->session.records, samples_record(group->rows[result->pair], result));
+    records_append(&group->run->session.records,
+                   samples_record(group->rows[result->pair], result));
 }
 
 static bool is_interrupted(void *user)
@@ -200,12 +197,13 @@ static bool have_same_count(const struct pair_row *a, const struct pair_row *b)
            (p->freqs.numerics == q->freqs.numerics || !kernel_has_freqs(p->kernel));
 }
 
-static bool is_counted(const struct pair_run *run, const struct pair_row *row)
+/* Returns true if a row before this one has the same count. */
+static bool is_counted(const struct pair_run *run, size_t row)
 {
-    for (size_t i = 0; i < run->n_rows; i++)
-        if (run->rows[i].counted && have_same_count(&run->rows[i], row))
-            return true;
-    return false;
+    size_t i = 0;
+    while (i < row && !have_same_count(run->chosen[i], run->chosen[row]))
+        i++;
+    return i < row;
 }
 
 /* Counts in both builds. */
@@ -229,12 +227,10 @@ void pair_count_instructions(struct pair_run *run)
     size_t n = 0;
     for (size_t i = 0; instructions_method() && i < run->n_chosen && !is_interrupted(NULL);
          i++) {
-        struct pair_row *row = run->chosen[i];
-        if (is_counted(run, row))
+        if (is_counted(run, i))
             continue;
         if (n++ > 0 && clock_now() > deadline)
             break;
-        count_row(run, row);
-        row->counted = true;
+        count_row(run, run->chosen[i]);
     }
 }
