@@ -273,6 +273,13 @@ static void choose_problems(enum posenc_kernel kernel, enum posenc_dtype dtype,
         problems[i].freqs.numerics = numerics;
 }
 
+size_t instructions_numerics(enum posenc_kernel kernel, enum posenc_numerics modes[2])
+{
+    modes[0] = POSENC_NUMERICS_EXACT;
+    modes[1] = POSENC_NUMERICS_HF_F32;
+    return kernel_has_freqs(kernel) && strcmp(kernel_stage(kernel), "table") == 0 ? 2 : 1;
+}
+
 bool instructions_of_kernel(const struct implementation *implementation,
                             enum posenc_kernel kernel, enum posenc_dtype dtype,
                             enum posenc_numerics numerics, struct kernel_instructions *result)

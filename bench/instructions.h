@@ -48,4 +48,7 @@ bool instructions_of_kernel(const struct implementation *implementation,
                             enum posenc_kernel kernel, enum posenc_dtype dtype,
                             enum posenc_numerics numerics, struct kernel_instructions *result);
 
+/* Lists the numerics modes in which a kernel is counted. Returns their number. */
+size_t instructions_numerics(enum posenc_kernel kernel, enum posenc_numerics modes[2]);
+
 #endif

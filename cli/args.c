@@ -107,6 +107,8 @@ static const struct option_spec specs[] = {
     { "tune", 0, FLAG, FOR_BENCH, OFFSET(tune), NULL, "print records for posenc tune", 0, 0 },
     { "tuning", 0, TEXT, FOR_BENCH, OFFSET(tuning), "FILE",
       "with --tune: mark the backends that this tuning file chooses", 0, 0 },
+    { "instructions", 0, FLAG, FOR_BENCH, OFFSET(instructions), NULL,
+      "count the instructions of a call instead of timing it", 0, 0 },
     { "probe", 0, FLAG, FOR_BENCH, OFFSET(probe), NULL,
       "print records of the machine's noise, for posenc doctor", 0, 0 },
     { "vectors", 0, TEXT,

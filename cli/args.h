@@ -46,7 +46,7 @@ struct cli {
     struct option_values kernel, backend, dtype, model, cases, plugin, exec, out, part;
     bool quick, full, exhaustive, update_error_limits, force, help, version, json, rows_alone,
         probe;
-    bool tune, verbose, quiet;
+    bool tune, verbose, quiet, instructions;
     const char *suite, *vectors, *error_limits, *problem, *layer_type, *shard, *pairs, *tuning;
     const char *positions, *grid;
     const char *answers; /* folder of posenc vectors answers */

@@ -1,6 +1,6 @@
 /*
  * posenc bench: times the selected backends on the selected cases and writes a record for each pair. Also starts posenc
- * bench --probe and --tune.
+ * bench --probe, --instructions and --tune.
  *
  * The timings run in a worker, which loads the plug-ins; the steps of its job are the cases. If a backend crashes or
  * hangs, another worker repeats the case without it, and does not time its kernel again.
@@ -420,6 +420,8 @@ int command_bench(struct cli *cli)
     cli_check_operands(cli);
     if (cli->probe)
         return bench_probe(cli);
+    if (cli->instructions)
+        return bench_instructions(cli);
     if (cli->tune)
         cli_set_command(cli->command = "tune");
     return bench_all(cli);

@@ -331,7 +331,7 @@ json_t *emit_count(const struct kernel_instructions *count,
     problem_id(p, "count", id, sizeof id);
     json_t *record = record_merge(
         emit_result("count", p->kernel, p->dtype, problem_numerics_name(p), id, backend),
-        json_pack("{s:s,s:o*}", "build", build, "vector_width",
+        json_pack("{s:s*,s:o*}", "build", build, "vector_width",
                   backend->lanes ? json_integer(plugins_lanes(backend)) : NULL));
     if (!is_counted)
         return record_merge(record, json_pack("{s:s}", "rejected", count->reason));

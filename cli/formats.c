@@ -287,6 +287,26 @@ static void print_timings(const json_t *records, FILE *out)
         print_timing(row, cases, backends, out);
 }
 
+/* ---- Counts of instructions ---- */
+
+static void print_counts(const json_t *records, FILE *out)
+{
+    const json_t *row;
+    size_t counted = 0;
+    for (size_t at = 0; (row = next_of(records, "count", &at));) {
+        if (counted++ == 0)
+            text_print(out, "%-28s  %-14s  %12s  %12s\n", "case", "backend", "per element",
+                       "per call");
+        text_print(out, "%-28s  %-14s  ", record_text(row, "case"),
+                   record_text(row, "backend"));
+        if (*record_text(row, "rejected"))
+            text_print(out, "%s\n", record_text(row, "rejected"));
+        else
+            text_print(out, "%12.3f  %12.0f\n", record_value(row, "per_element", (double)NAN),
+                       record_value(row, "per_call", (double)NAN));
+    }
+}
+
 /* ---- Two builds ---- */
 
 static double median_change(const json_t *samples, const char *path)
@@ -391,6 +411,7 @@ static void write_console(const json_t *records, FILE *out)
     }
     print_header(records, out);
     print_timings(records, out);
+    print_counts(records, out);
     print_checks(records, out);
 }
 

@@ -41,17 +41,19 @@ static const struct command commands[] = {
       "each level of memory. With --plugin: kernels that it has, unless --kernel or --case\n"
       "selects others. Exit code 1 if an output is wrong, 77 if nothing can be timed: under "
       "an\n"
-      "emulator, and where Google Benchmark is not built in.\n"
+      "emulator, and where Google Benchmark is not built in. --instructions counts instead: "
+      "the\n"
+      "instructions of each element and of the call besides, exact even on a busy machine.\n"
+      "Counting needs Linux on x86-64.\n"
       "Examples\n"
       "  posenc bench --kernel rope_half --dtype bf16\n"
+      "  posenc bench --instructions --kernel rope_half\n"
       "  posenc bench --model llama-3.1-8b -o run.jsonl\n" },
     { "pair", FOR_PAIR, command_pair, "BASE HEAD", "Times two builds side by side, once",
       "BASE and HEAD are builds of the library (libposenc.so) or plug-ins. Both are timed in\n"
       "this process, alternately, with a second copy of BASE as the A/A control. One process\n"
       "gives no verdict: posenc compare runs this command several times and judges the "
       "samples.\n"
-      "--part counts prints the instructions of each element, exact even on a busy machine.\n"
-      "Counting needs Linux on x86-64.\n"
       "Exit code 5 if nothing can be compared, 77 if nothing can be timed.\n"
       "Examples\n"
       "  posenc pair base/libposenc.so head/libposenc.so --kernel rope_half\n"
@@ -211,7 +213,7 @@ static int check_stdout(int status)
 /* Returns true for a command that calls kernels in its own process; others use workers. */
 static bool calls_kernels(const struct command *command, const struct cli *cli)
 {
-    return (command->bit & (FOR_LIST | FOR_TABLE)) || cli->verbose;
+    return (command->bit & (FOR_LIST | FOR_TABLE)) || cli->verbose || cli->instructions;
 }
 
 /* ---- Commands in a worker ---- */

@@ -75,9 +75,10 @@ void session_exit_if_interrupted(struct session *session);
 /* Frees a session, and discards outputs that are not complete. */
 void session_free(struct session *session);
 
-/* Run posenc verify -v and bench --probe. Return the exit code. The probe measures this machine and prints records on
- * stdout: header, env, doctor and footer. */
+/* Run posenc verify -v, bench --instructions and bench --probe. Return the exit code. The probe measures this machine and
+ * prints records on stdout: header, env, doctor and footer. */
 int verify_verbose(struct cli *cli);
+int bench_instructions(struct cli *cli);
 int bench_probe(struct cli *cli);
 
 /* ---- Records (emit.c) ---- */

@@ -46,6 +46,7 @@ verify $few --out console
 verify $few --out jsonl
 verify $few --out csv
 table --problem 'sinusoidal dim=64 tokens=2000'
+bench --instructions --kernel alibi --backend scalar --dtype f32
 bench --problem 'alibi heads=2 queries=16 keys=16' --backend scalar --time-limit 0.01
 COMMANDS
 cat >others <<COMMANDS

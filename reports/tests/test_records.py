@@ -87,6 +87,7 @@ COMMANDS = [
     "verify --quick --kernel alibi --suite vectors",
     "verify --quick --kernel rope_half --suite random --shard 0/2",
     "bench --quick --case alibi/f32/given/l2 --time-limit 1",
+    "bench --instructions --kernel alibi --backend scalar",
     "pair LIBRARY LIBRARY --case alibi/f32/given/l2 --backend scalar --part results,code,times,counts --time-limit 0.1",
 ]
 
