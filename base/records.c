@@ -28,80 +28,35 @@ static int escape_text(json_t *value)
     return status;
 }
 
-/* Renames a member to its escaped name. */
-static int escape_name(json_t *object, const char *name, json_t *value)
-{
-    char *plain = text_escape_copy(name);
-    const int status = plain ? json_object_set(object, plain, value) : -1;
-    free(plain);
-    return status == 0 ? json_object_del(object, name) : -1;
-}
-
-/* Escapes control characters in every string and member name of a record (text.h). */
+/* Escapes control characters in every string of a record (text.h). */
 static int escape_record(json_t *record)
 {
     const char *name;
-    void *next;
     json_t *value;
     int status = json_is_string(record) ? escape_text(record) : 0;
     for (size_t i = 0; i < json_array_size(record) && status == 0; i++)
         status = escape_record(json_array_get(record, i));
-    json_object_foreach_safe(record, next, name, value)
-    {
-        status |= escape_record(value);
-        status |= text_is_plain(name) ? 0 : escape_name(record, name, value);
-    }
+    json_object_foreach(record, name, value) { status |= escape_record(value); }
     return status;
 }
 
 /* ---- Records ---- */
 
-int records_open(struct records *records, char error[RECORDS_ERROR])
+void records_append(struct records *records, json_t *record)
 {
-    *records = (struct records){ .list = json_array() };
-    if (records->list)
-        return 0;
-    snprintf(error, RECORDS_ERROR, "out of memory");
-    return -1;
+    if (!record || escape_record(record) != 0 ||
+        json_array_append_new(records->list, record) != 0)
+        records->failed = ENOMEM;
+    else
+        records_write(records, record);
 }
 
-int records_append(struct records *records, json_t *record)
+void records_write(struct records *records, const json_t *record)
 {
-    return records_store(records, record) == 0 ? records_write(records, record) : -1;
-}
-
-int records_store(struct records *records, json_t *record)
-{
-    if (record && escape_record(record) == 0 &&
-        json_array_append_new(records->list, record) == 0)
-        return 0;
-    records->failed = ENOMEM;
-    return -1;
-}
-
-int records_write(struct records *records, const json_t *record)
-{
-    if (!records->stream)
-        return 0;
     errno = 0;
-    if (json_dumpf(record, records->stream, RECORDS_DUMP) ||
-        fputc('\n', records->stream) == EOF || fflush(records->stream)) {
+    if (records->stream && (json_dumpf(record, records->stream, RECORDS_DUMP) ||
+                            fputc('\n', records->stream) == EOF || fflush(records->stream)))
         records->failed = errno ? errno : EIO;
-        return -1;
-    }
-    return 0;
-}
-
-int records_close(struct records *records, char error[RECORDS_ERROR])
-{
-    json_decref(records->list);
-    records->list = NULL;
-    records->stream = NULL;
-    if (!records->failed)
-        return 0;
-    snprintf(error, RECORDS_ERROR, "records could not be written: %s",
-             strerror(records->failed));
-    return -1;
 }
 
 json_t *record_words(const char *text)
@@ -113,6 +68,16 @@ json_t *record_words(const char *text)
         text += n;
     }
     return array;
+}
+
+json_t *record_merge(json_t *record, json_t *members)
+{
+    const bool merged = record && members && json_object_update(record, members) == 0;
+    json_decref(members);
+    if (merged)
+        return record;
+    json_decref(record);
+    return NULL;
 }
 
 json_t *record_number(double value)

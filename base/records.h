@@ -17,30 +17,25 @@
 /* Flags of json_dumpf() for a record. Ten digits are enough for times; exact floats are hexadecimal strings. */
 #define RECORDS_DUMP (JSON_COMPACT | JSON_REAL_PRECISION(10))
 
-enum { RECORDS_ERROR = 512 }; /* bytes of an error message */
-
 /* Records in memory (`list`), also written to `stream` unless that is NULL. */
 struct records {
     json_t *list; /* array */
     FILE *stream;
-    int failed; /* errno of the first write that failed */
+    int failed; /* errno of a record that was lost */
 };
 
-/* Opens an empty list without a stream. Returns 0, or -1 and a message. */
-int records_open(struct records *records, char error[RECORDS_ERROR]);
-/* Appends a record and takes its reference. NULL (a record for which there was no memory) is an error. Returns 0 or -1. */
-int records_append(struct records *records, json_t *record);
-/* Do the two parts of records_append(): append to the list, and write to the stream. */
-int records_store(struct records *records, json_t *record);
-int records_write(struct records *records, const json_t *record);
-/* Frees the list. Returns 0, or -1 and a message if a record was lost. */
-int records_close(struct records *records, char error[RECORDS_ERROR]);
+/* Appends a record to the list and the stream, and takes its reference. NULL (no memory for a record) is an error. */
+void records_append(struct records *records, json_t *record);
+/* Writes a record to the stream alone. */
+void records_write(struct records *records, const json_t *record);
 
 /* Returns a JSON string with control characters escaped; NULL without memory. */
 json_t *record_string(const char *text);
 
 /* Returns an array of the words of a text, which spaces separate; empty for NULL. */
 json_t *record_words(const char *text);
+/* Moves members to a record and returns it, or NULL without memory. */
+json_t *record_merge(json_t *record, json_t *members);
 /* Returns a JSON number, or a string if the value is not finite. */
 json_t *record_number(double value);
 /* Returns a float as a hexadecimal string, which is exact ("0x1.8p+1"). */

@@ -115,7 +115,7 @@ static const struct option_spec specs[] = {
     { "update-error-limits", 0, FLAG, FOR_VERIFY, OFFSET(update_error_limits), NULL,
       "lower the limits in that file to the measured errors", 0, 0 },
     { "part", 0, WORDS, FOR_PAIR | WITH_PROBLEM | UNRECORDED, OFFSET(part), "NAME",
-      "compare these: results, code, times, counts or none (default: code,times)", 0, 0 },
+      "compare these: results, code, times or counts (default: code,times)", 0, 0 },
     { "pairs", 0, TEXT, FOR_PAIR | WITH_PROBLEM | UNRECORDED, OFFSET(pairs), "FILE",
       "time or count only the lines CASE BACKEND of FILE (-: standard input)", 0, 0 },
     { "rows-only", 0, FLAG, FOR_PAIR | WITH_PROBLEM | UNRECORDED, OFFSET(rows_alone), NULL,

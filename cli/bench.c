@@ -10,7 +10,6 @@
 #include "base/machine/env.h"
 #include "base/text/text.h"
 #include "bench/machine.h"
-#include "emit.h"
 #include "plugins.h"
 #include "session.h"
 #include "worker.h"
@@ -34,23 +33,16 @@ static size_t list_problem(const struct session *session, struct bench_case **ca
     return 1;
 }
 
-static size_t list_footprints(const struct session *session, struct bench_case **cases)
-{
-    bool dtypes[N_DTYPES];
-    for (int dtype = 0; dtype < N_DTYPES; dtype++)
-        dtypes[dtype] =
-            selection_times_dtype(&session->selected, NULL, (enum posenc_dtype)dtype);
-    return bench_footprint_cases(session->selected.kernels, dtypes, session->cli->full, cases);
-}
-
 size_t session_list_cases(const struct session *session, struct bench_case **cases)
 {
     const struct selection *selected = &session->selected;
-    const size_t n = session->cli->tune
-                         ? bench_tuning_cases(selected->kernels, selected->dtypes, cases)
-                     : session->cli->problem ? list_problem(session, cases)
-                     : session->n_models > 0 ? session_model_cases(session, cases)
-                                             : list_footprints(session, cases);
+    const struct cli *cli = session->cli;
+    const size_t n =
+        cli->tune      ? bench_tuning_cases(selected->kernels, selected->dtypes, cases)
+        : cli->problem ? list_problem(session, cases)
+        : session->n_models > 0
+            ? session_model_cases(session, cases)
+            : bench_footprint_cases(selected->kernels, selected->dtypes, cli->full, cases);
     for (size_t i = 0; i < n; i++)
         if (!(*cases)[i].level)
             (*cases)[i].level = bench_level(problem_working_set(&(*cases)[i].problem));
@@ -63,9 +55,6 @@ enum { REASON = 288, BENCH_ERROR = 256 };
 /* Limit of the time between two calls of backends, in which inputs are filled and outputs are checked. */
 static const double BETWEEN_S = 600.0;
 
-/* Numbers of worker_set_number(): 1 plus the index of the current backend, and of the last plug-in; 0: none. */
-enum { AT_BACKEND, AT_PLUGIN };
-
 struct bench {
     struct session session;
     struct bench_case *cases; /* timed in this process */
@@ -77,10 +66,9 @@ struct bench {
     double deadline_s;
     struct progress progress;
     size_t n_results;
-    bool timed; /* at least one result */
+    bool timed;             /* at least one result */
+    bool plugin_was_called; /* in this worker */
     enum bench_outcome worst;
-    bool failed;
-    char error[BENCH_ERROR];
     char excluded[BACKENDS_MAX][POSENC_KERNEL_COUNT]
                  [REASON]; /* why a kernel is not timed, or "" */
 };
@@ -132,16 +120,18 @@ static void send_result(void *user, const struct bench_result *result)
                           (int)result->outcome, "record", emit_bench(result)));
 }
 
+/* Sets the number of the worker: 1 plus the index of the last plug-in that was called, as it may have damaged the process;
+ * without one, of the current backend; 0: none. */
 static void note_call(void *user, const struct bench_case *bench_case,
                       const struct posenc_backend *backend)
 {
-    const struct bench *bench = user;
+    struct bench *bench = user;
     const size_t i = index_of(bench, backend);
-    const bool known = i < bench->n_backends;
+    const bool known = i < bench->n_backends, is_plugin = known && plugins_is_stub(backend);
     worker_set_step((size_t)(bench_case - bench->cases));
-    worker_set_number(AT_BACKEND, known ? i + 1 : 0);
-    if (known && plugins_is_stub(backend))
-        worker_set_number(AT_PLUGIN, i + 1);
+    if (is_plugin || !bench->plugin_was_called)
+        worker_set_number(known ? i + 1 : 0);
+    bench->plugin_was_called = bench->plugin_was_called || is_plugin;
     worker_set_activity(known, "in %s", bench_case->id);
 }
 
@@ -153,16 +143,14 @@ static const char *exclusion_reason(void *user, const struct bench_case *bench_c
     return *reason != '\0' ? reason : NULL;
 }
 
-/* Loads the plug-ins that are timed in a case from `first` on. */
-static void load_plugins(struct bench *bench, size_t first)
+/* Loads the plug-ins that are not excluded. */
+static void load_plugins(struct bench *bench)
 {
     for (size_t i = 0; i < bench->n_backends; i++) {
         bool wanted = false;
-        for (size_t c = first; c < bench->n_cases; c++)
-            wanted |=
-                posenc_backend_provides(bench->backends[i], bench->cases[c].problem.kernel) &&
-                !exclusion_reason(bench, &bench->cases[c], bench->backends[i]);
-        worker_set_number(AT_BACKEND, i + 1);
+        for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
+            wanted = wanted || *bench->excluded[i][k] == '\0';
+        worker_set_number(i + 1);
         if (wanted)
             plugins_load(bench->backends[i]);
     }
@@ -172,7 +160,7 @@ static size_t time_in_worker(void *user, size_t first)
 {
     struct bench *bench = user;
     char error[BENCH_ERROR] = "";
-    load_plugins(bench, first);
+    load_plugins(bench);
     bench->options.time_limit_s = fmax(bench->deadline_s - clock_now(), 0.1);
     bench->options.on_call = note_call;
     bench->options.find_exclusion = exclusion_reason;
@@ -184,12 +172,6 @@ static size_t time_in_worker(void *user, size_t first)
 
 /* ---- In the parent ---- */
 
-static void fail(struct bench *bench, const char *error)
-{
-    bench->failed = true;
-    snprintf(bench->error, sizeof bench->error, "%s", error);
-}
-
 /* Receives a result. Results of a repeated case that arrived before are ignored. */
 static void receive_result(void *user, json_t *message)
 {
@@ -199,8 +181,10 @@ static void receive_result(void *user, json_t *message)
     json_int_t at_case, backend;
     json_t *record;
     int outcome;
-    if (error)
-        fail(bench, error);
+    if (error) {
+        progress_clear();
+        cli_reject("bench", NULL, "%s", error);
+    }
     if (json_unpack(message, "{s:I,s:I,s:i,s:o}", "case", &at_case, "backend", &backend,
                     "outcome", &outcome, "record", &record) != 0 ||
         at_case < 0 || backend < 0 || (size_t)at_case >= bench->n_cases ||
@@ -218,64 +202,51 @@ static void receive_result(void *user, json_t *message)
 
 /* Excludes a kernel of a backend; POSENC_KERNEL_NONE: all. */
 static void exclude(struct bench *bench, size_t backend, enum posenc_kernel kernel,
-                    const char *how, const char *reason)
+                    const char *reason)
 {
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
         char *text = bench->excluded[backend][k];
         if (*text == '\0' && (kernel == POSENC_KERNEL_NONE || k == (int)kernel))
-            snprintf(text, REASON, "wrong: %s%.270s", how, reason);
+            snprintf(text, REASON, "wrong: %.280s", reason);
     }
 }
 
-/* Excludes the current backend from timings of its kernel. If it is no plug-in and one ran before, excludes that
- * plug-in instead, as it may have damaged the process. Returns false if there is no such backend, or if it is excluded
+/* Excludes the backend of note_call() from timings of the kernel. Returns false if there is none, or if it is excluded
  * already. */
 static bool exclude_crashed(struct bench *bench, const struct worker_end *end)
 {
-    const size_t last = end->status->numbers[AT_PLUGIN];
+    const size_t crashed = end->status->number;
     const enum posenc_kernel kernel = bench->cases[bench->job.step].problem.kernel;
-    size_t crashed = end->status->numbers[AT_BACKEND];
-    if (crashed == 0 || crashed > bench->n_backends ||
-        (last > 0 && !plugins_is_stub(bench->backends[crashed - 1])))
-        crashed = last;
     if (crashed == 0 || crashed > bench->n_backends ||
         *bench->excluded[crashed - 1][kernel] != '\0')
         return false;
     char reason[REASON];
-    snprintf(reason, sizeof reason, "%.130s %.130s", end->cause, end->status->activity);
+    snprintf(reason, sizeof reason, "crashed: %.130s %.130s", end->cause,
+             end->status->activity);
     const bool loading = strcmp(end->status->activity, PLUGINS_LOADING) == 0;
-    exclude(bench, crashed - 1, loading ? POSENC_KERNEL_NONE : kernel, "crashed: ", reason);
+    exclude(bench, crashed - 1, loading ? POSENC_KERNEL_NONE : kernel, reason);
     return true;
 }
 
 static size_t handle_early_end(void *user, const struct worker_end *end)
 {
     struct bench *bench = user;
-    const bool ended = end->status->finished || bench->failed,
-               excluded_one = exclude_crashed(bench, end);
-    char reason[BENCH_ERROR];
     bench->worst = BENCH_WRONG;
     progress_clear();
     text_print(stderr, "posenc: the timing process ended %s: %s\n", end->status->activity,
                end->cause);
-    if (ended || excluded_one)
-        return ended ? bench->n_cases : bench->n_results / bench->n_backends;
-    snprintf(reason, sizeof reason, "the timing process: %.200s", end->cause);
-    fail(bench, reason);
-    return bench->n_cases;
+    if (end->status->finished)
+        return bench->n_cases;
+    if (!exclude_crashed(bench, end))
+        cli_reject("bench", NULL, "the timing process: %s", end->cause);
+    return bench->n_results / bench->n_backends;
 }
 
-/* Excludes plug-ins that could not be loaded or whose lanes() is wrong. */
 static void exclude_unloadable(struct bench *bench)
 {
-    for (size_t i = 0; i < bench->n_backends; i++) {
-        const char *load_error = plugins_load_error(bench->backends[i]),
-                   *lanes_error = plugins_lanes_error(bench->backends[i]);
-        if (load_error)
-            exclude(bench, i, POSENC_KERNEL_NONE, "crashed: ", load_error);
-        else if (lanes_error)
-            exclude(bench, i, POSENC_KERNEL_NONE, "", lanes_error);
-    }
+    for (size_t i = 0; i < bench->n_backends; i++)
+        if (plugins_load_error(bench->backends[i]))
+            exclude(bench, i, POSENC_KERNEL_NONE, plugins_load_error(bench->backends[i]));
 }
 
 static bool keep_going(void *user)
@@ -330,8 +301,6 @@ static void time_cases(struct bench *bench)
     session->noise = noise_since(&session->at_timing_start);
     progress_clear();
     session_exit_if_interrupted(session);
-    if (bench->failed)
-        cli_reject("bench", NULL, "%s", bench->error);
 }
 
 /* Times the overhead of a call of rope_half, if that kernel and its default backend are selected. */

@@ -4,8 +4,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "checks.h"
-#include "emit.h"
-#include "outputs.h"
+#include "session.h"
 #include "conformance/program/program.h"
 #include "plugins.h"
 #include "worker.h"
@@ -109,18 +108,13 @@ static struct conf_result make_result(const struct kernel_checks *kernel, size_t
     return r;
 }
 
-/* Reports a plug-in that could not be loaded or whose lanes() is wrong. */
-static void check_loading(struct kernel_checks *kernel, const struct posenc_backend *backend)
+/* Reports a plug-in that could not be loaded. */
+static void report_load_error(struct kernel_checks *kernel,
+                              const struct posenc_backend *backend)
 {
     const struct conf_options *options = kernel->queue->checks->options;
-    const char *load_error = plugins_load_error(backend),
-               *lanes_error = plugins_lanes_error(backend);
-    if ((!load_error && !lanes_error) || !posenc_backend_provides(backend, kernel->kernel))
-        return;
-    struct conf_result r =
-        make_result(kernel, kernel->current, "all", load_error ? "loaded" : "lanes",
-                    load_error ? CONF_CRASH : CONF_FAIL);
-    snprintf(r.reason, sizeof r.reason, "%s", load_error ? load_error : lanes_error);
+    struct conf_result r = make_result(kernel, kernel->current, "all", "loaded", CONF_CRASH);
+    snprintf(r.reason, sizeof r.reason, "%s", plugins_load_error(backend));
     if (options->wants && !options->wants(options->wants_user, backend, r.id))
         r.status = CONF_ELSEWHERE;
     send_check(kernel, &r);
@@ -134,9 +128,10 @@ static bool check_implementation(struct kernel_checks *kernel)
         &checks->implementations[kernel->current].implementation;
     const struct posenc_backend *backend = implementation->backend;
     struct conf_options options = *checks->options;
-    check_loading(kernel, backend);
-    if (plugins_load_error(backend))
+    if (plugins_load_error(backend)) {
+        report_load_error(kernel, backend);
         return false;
+    }
     const bool is_plugin =
         plugins_is_stub(backend) && posenc_backend_provides(backend, kernel->kernel);
     if (is_plugin)

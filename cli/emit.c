@@ -1,6 +1,6 @@
-/* Converts results to records of schema posenc.results/2 (base/records.h; see emit.h). */
+/* Converts results to records of schema posenc.results/2 (base/records.h; see session.h). */
 #define _POSIX_C_SOURCE 200809L
-#include "emit.h"
+#include "session.h"
 #include "conformance/engine/judge.h"
 #include "plugins.h"
 #include "problem.h"
@@ -158,18 +158,6 @@ json_t *emit_result(const char *kind, enum posenc_kernel kernel, enum posenc_dty
                      backend ? backend->family : "none");
 }
 
-/* Adds members to a record and returns it. */
-static json_t *merge_members(json_t *record, json_t *members)
-{
-    if (record && members && json_object_update(record, members) == 0) {
-        json_decref(members);
-        return record;
-    }
-    json_decref(record);
-    json_decref(members);
-    return NULL;
-}
-
 /* Returns a JSON string, or NULL for an empty text. json_pack() omits NULL with the format o*. */
 static json_t *text_member(const char *text) { return text[0] ? record_string(text) : NULL; }
 
@@ -235,9 +223,9 @@ json_t *emit_check(const struct conf_result *r, const char *selection)
                   text_member(r->mistake), "problem", text_member(r->problem), "scale",
                   scale_member(r->scale), "classes", classes_member(r), "error",
                   error_member(r), "command", is_bad ? rerun_command(r, selection) : NULL);
-    return merge_members(emit_result("check", r->kernel, case_dtype(r->id),
-                                     r->numerics ? r->numerics : "given", r->id, r->backend),
-                         members);
+    return record_merge(emit_result("check", r->kernel, case_dtype(r->id),
+                                    r->numerics ? r->numerics : "given", r->id, r->backend),
+                        members);
 }
 
 /* Returns the footprint of a case. For posenc tune, `most` is the largest footprint of the same level. */
@@ -285,13 +273,13 @@ json_t *emit_bench(const struct bench_result *r)
     const bool has_table = kernel_has_freqs(c->problem.kernel);
     json_t *record = emit_result("bench", c->problem.kernel, c->problem.dtype,
                                  problem_numerics_name(&c->problem), c->id, r->backend);
-    record = merge_members(record, json_pack("{s:o*,s:o}", "scale",
-                                             has_table ? scale_member(c->problem.scale) : NULL,
-                                             "footprint", footprint_member(r)));
-    record = merge_members(record, tuning_members(r));
+    record = record_merge(record, json_pack("{s:o*,s:o}", "scale",
+                                            has_table ? scale_member(c->problem.scale) : NULL,
+                                            "footprint", footprint_member(r)));
+    record = record_merge(record, tuning_members(r));
     if (r->reason)
-        return merge_members(record, json_pack("{s:o}", "rejected", record_string(r->reason)));
-    return merge_members(
+        return record_merge(record, json_pack("{s:o}", "rejected", record_string(r->reason)));
+    return record_merge(
         record,
         json_pack("{s:i,s:i,s:o,s:o,s:{s:o,s:o,s:o},s:I,s:o,s:o*,s:o*,s:o*,s:o*,s:o}",
                   "threads", r->threads, "rounds", r->rounds, "median_ns",
@@ -324,7 +312,7 @@ json_t *emit_overhead(const struct overhead *o)
 {
     char id[EMIT_ID];
     emit_overhead_id(o->kernel, o->heads, id);
-    return merge_members(
+    return record_merge(
         emit_result("overhead", o->kernel, POSENC_DTYPE_F32, "given", id, o->backend),
         json_pack("{s:I,s:I,s:i,s:o,s:o,s:o,s:o,s:o}", "heads", (json_int_t)o->heads,
                   "head_dim", (json_int_t)o->head_dim, "rounds", o->rounds, "function_ns",
@@ -341,19 +329,19 @@ json_t *emit_count(const struct kernel_instructions *count,
     const bool is_counted = count->call[0].by && count->call[1].by;
     char id[EMIT_ID];
     problem_id(p, "count", id, sizeof id);
-    json_t *record = merge_members(
+    json_t *record = record_merge(
         emit_result("count", p->kernel, p->dtype, problem_numerics_name(p), id, backend),
         json_pack("{s:s*,s:o*}", "build", build, "vector_width",
                   backend->lanes ? json_integer(plugins_lanes(backend)) : NULL));
     if (!is_counted)
-        return merge_members(record, json_pack("{s:s}", "rejected", count->reason));
-    return merge_members(record,
-                         json_pack("{s:s,s:o,s:o,s:o,s:o,s:o}", "by", count->call[0].by,
-                                   "elements", count_member((uint64_t)count->elements[0]),
-                                   "instructions", count_member(count->call[0].instructions),
-                                   "outside", count_member(count->call[0].outside),
-                                   "per_element", record_number(count->per_element), "per_call",
-                                   record_number(count->per_call)));
+        return record_merge(record, json_pack("{s:s}", "rejected", count->reason));
+    return record_merge(record,
+                        json_pack("{s:s,s:o,s:o,s:o,s:o,s:o}", "by", count->call[0].by,
+                                  "elements", count_member((uint64_t)count->elements[0]),
+                                  "instructions", count_member(count->call[0].instructions),
+                                  "outside", count_member(count->call[0].outside),
+                                  "per_element", record_number(count->per_element), "per_call",
+                                  record_number(count->per_call)));
 }
 
 json_t *emit_footer(const struct records *records, bool complete, double wall_s, json_t *noise)
@@ -375,16 +363,15 @@ json_t *emit_footer(const struct records *records, bool complete, double wall_s,
                      noise ? record_number(wall_s) : NULL, "noise", noise);
 }
 
-int emit_preamble(struct session *session)
+void emit_preamble(struct session *session)
 {
     struct records *records = &session->records;
-    int status = records_store(records, emit_header(session));
-    status |= records_store(records, emit_env());
+    records_append(records, emit_header(session));
+    records_append(records, emit_env());
     for (int k = 0; k < POSENC_KERNEL_COUNT && !session->cli->probe; k++)
-        status |= records_store(records, emit_kernel((enum posenc_kernel)k));
+        records_append(records, emit_kernel((enum posenc_kernel)k));
     for (size_t i = 0; i < session->selected.n; i++)
-        status |= records_store(records, emit_backend(session->selected.backends[i]));
+        records_append(records, emit_backend(session->selected.backends[i]));
     for (size_t i = 0; i < session->n_models; i++)
-        status |= records_store(records, emit_model(&session->models[i], &session->selected));
-    return status;
+        records_append(records, emit_model(&session->models[i], &session->selected));
 }

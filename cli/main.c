@@ -15,12 +15,9 @@
 
 #include <errno.h>
 #include <math.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const struct command commands[] = {
     { "list", FOR_LIST, command_list,
@@ -57,9 +54,7 @@ static const struct command commands[] = {
       "this process, alternately, with a second copy of BASE as the A/A control. One process\n"
       "gives no verdict: posenc compare runs this command several times and judges the "
       "samples.\n"
-      "Exit code 1 if HEAD is wrong or fails where BASE does not, 5 if nothing can be "
-      "compared,\n"
-      "77 if nothing can be timed.\n"
+      "Exit code 5 if nothing can be compared, 77 if nothing can be timed.\n"
       "Examples\n"
       "  posenc pair base/libposenc.so head/libposenc.so --kernel rope_half\n"
       "  posenc pair old.so new.so --part results,times -o pair.jsonl\n" },
@@ -205,14 +200,11 @@ static bool calls_kernels(const struct command *command, const struct cli *cli)
 
 /* ---- Commands in a worker ---- */
 
-/* A command that calls kernels, in a worker that keeps standard output. */
+/* A command that calls kernels, in a worker that keeps standard output. A signal ends both. */
 struct command_run {
     const struct command *command;
     struct cli *cli;
-    struct worker_job job;
     int code;
-    bool has_code; /* the worker sent it */
-    int n_polls;   /* polls since a signal was passed on to the worker */
 };
 
 static size_t run_with_plugins(void *user, size_t first)
@@ -226,54 +218,30 @@ static size_t run_with_plugins(void *user, size_t first)
 static void receive_exit_code(void *user, json_t *message)
 {
     struct command_run *run = user;
-    if (json_unpack(message, "{s:i}", "code", &run->code) == 0)
-        run->has_code = true;
-}
-
-/* Returns true if the command ended by SIGPIPE since the reader of its output went away. */
-static bool has_broken_pipe(int number)
-{
-    struct pollfd out = { .fd = STDOUT_FILENO, .events = POLLOUT };
-    return number == SIGPIPE && poll(&out, 1, 0) > 0 &&
-           (out.revents & (POLLERR | POLLHUP)) != 0;
+    (void)json_unpack(message, "{s:i}", "code", &run->code);
 }
 
 static size_t report_early_end(void *user, const struct worker_end *end)
 {
     struct command_run *run = user;
-    run->has_code = false;
-    run->code = has_broken_pipe(end->signal) ? EXIT_BROKEN_PIPE : EXIT_CONFORMANCE;
-    if (run->code == EXIT_CONFORMANCE && !outputs_interrupted())
-        text_print(stderr, "posenc %s: %s %s\n", run->command->name, end->cause,
-                   end->status->activity);
-    return run->job.n_steps;
-}
-
-/* Passes a signal on. Returns false after the time that the worker has to write its results. */
-static bool pass_signal(void *user)
-{
-    enum { GRACE_POLLS = 8 };
-    struct command_run *run = user;
-    if (outputs_interrupted() && run->n_polls == 0)
-        kill(-run->job.pid, outputs_interrupted());
-    run->n_polls += outputs_interrupted() != 0;
-    return run->n_polls <= GRACE_POLLS;
+    run->code = EXIT_CONFORMANCE;
+    text_print(stderr, "posenc %s: %s %s\n", run->command->name, end->cause,
+               end->status->activity);
+    return 1;
 }
 
 static int run_in_worker(const struct command *command, struct cli *cli)
 {
     const struct worker_limits limits = worker_limits_of(cli->limit, (double)INFINITY);
-    struct command_run run = { .command = command, .cli = cli, .code = EXIT_CONFORMANCE };
-    run.job = (struct worker_job){ .user = &run,
-                                   .n_steps = 1,
-                                   .run = run_with_plugins,
-                                   .on_message = receive_exit_code,
-                                   .on_early_end = report_early_end,
-                                   .prints = true };
-    outputs_catch_signals();
-    workers_run(&run.job, 1, 1, &limits, pass_signal, &run);
-    return outputs_interrupted() && !run.has_code ? EXIT_SIGNAL + outputs_interrupted()
-                                                  : run.code;
+    struct command_run run = { command, cli, EXIT_CONFORMANCE };
+    struct worker_job job = { .user = &run,
+                              .n_steps = 1,
+                              .run = run_with_plugins,
+                              .on_message = receive_exit_code,
+                              .on_early_end = report_early_end,
+                              .prints = true };
+    workers_run(&job, 1, 1, &limits, NULL, NULL);
+    return run.code;
 }
 
 /* ---- The program ---- */

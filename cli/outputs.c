@@ -108,24 +108,6 @@ _Noreturn static void reject_stdout(int error)
     worker_exit(EXIT_USAGE);
 }
 
-/* Returns a path with links resolved, to be freed, or NULL with errno. The folder must exist, the file need not. */
-static char *resolve(const char *path)
-{
-    char *target = realpath(path, NULL);
-    const char *slash = strrchr(path, '/');
-    struct stat link;
-    if (target || errno != ENOENT || lstat(path, &link) == 0)
-        return target;
-    char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
-    char *parent = folder ? realpath(folder, NULL) : NULL;
-    if (parent && asprintf(&target, "%s/%s", parent[1] != '\0' ? parent : "",
-                           slash ? slash + 1 : path) < 0)
-        target = NULL;
-    free(parent);
-    free(folder);
-    return target;
-}
-
 /* Returns true if a file is empty or matches the pattern of a format. */
 static bool matches_format(const struct output_format *format, const char *path)
 {
@@ -142,30 +124,21 @@ static bool matches_format(const struct output_format *format, const char *path)
     return read && (n == 0 || fnmatch(format->begins, begin, 0) == 0);
 }
 
-static bool same_file(const struct output_file *a, const struct output_file *b)
-{
-    struct stat one, two;
-    return strcmp(a->target, b->target) == 0 ||
-           (stat(a->path, &one) == 0 && stat(b->path, &two) == 0 && one.st_dev == two.st_dev &&
-            one.st_ino == two.st_ino);
-}
-
 /* Rejects a target that another output of this run has, and an existing file of another format. */
 static void check_target(const struct cli *cli, const struct outputs *outputs,
                          struct output_file *output, const struct stat *old)
 {
     struct stat link;
-    bool regular = old && S_ISREG(old->st_mode);
-    output->target = old && !regular ? strdup(output->path) : resolve(output->path);
+    const bool regular = old && S_ISREG(old->st_mode);
+    if (!old && lstat(output->path, &link) == 0)
+        reject_path(output->path, "it is a dangling link");
+    output->target = regular ? realpath(output->path, NULL) : strdup(output->path);
     if (!output->target)
-        reject_path(output->path, errno == ENOENT && lstat(output->path, &link) == 0
-                                      ? "it is a dangling link"
-                                      : strerror(errno));
+        reject_path(output->path, strerror(errno));
     for (const struct output_file *other = outputs->output; other < output; other++)
-        if (other->target && same_file(output, other))
-            cli_reject("--out", output->path, "is written already%s%s: expected another path",
-                       strcmp(output->path, other->path) != 0 ? ", as " : "",
-                       strcmp(output->path, other->path) != 0 ? other->path : "");
+        if (other->target && strcmp(output->target, other->target) == 0)
+            cli_reject("--out", output->path,
+                       "is written already, as %s: expected another path", other->path);
     if (regular && !cli->force && !matches_format(output->format, output->path))
         cli_reject("--out", output->path,
                    "exists and is not a %s file of posenc: expected another path, or "

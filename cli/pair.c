@@ -8,7 +8,6 @@
 #define _DEFAULT_SOURCE
 #include "pair.h"
 #include "conformance/problem/signature.h"
-#include "emit.h"
 #include "worker.h"
 
 #include <errno.h>
@@ -18,7 +17,7 @@
 
 /* ---- Parts ---- */
 
-static const char *const part_names[] = { "results", "code", "times", "counts", "none" };
+static const char *const part_names[] = { "results", "code", "times", "counts" };
 enum { N_PARTS = sizeof part_names / sizeof *part_names };
 
 static bool has_part(const struct cli *cli, const char *name)
@@ -77,28 +76,18 @@ static const struct implementation *find_usable(const struct library *library, c
 static void add_backends(struct pair_run *run, const struct library *library)
 {
     for (size_t i = 0; i < library->n && run->n_backends < BACKENDS_MAX; i++) {
-        const char *name = library->implementations[i].backend->name;
+        const struct posenc_backend *backend = library->implementations[i].backend;
         size_t at = 0;
-        while (at < run->n_backends && strcmp(run->backends[at].name, name) != 0)
+        while (at < run->n_backends &&
+               strcmp(run->backends[at].descriptor->name, backend->name) != 0)
             at++;
         if (at == run->n_backends)
             run->backends[run->n_backends++] =
-                (struct pair_backend){ .name = name,
-                                       .base = find_usable(run->base, name),
-                                       .head = find_usable(run->head, name),
-                                       .control = find_usable(run->control, name) };
+                (struct pair_backend){ .descriptor = backend,
+                                       .base = find_usable(run->base, backend->name),
+                                       .head = find_usable(run->head, backend->name),
+                                       .control = find_usable(run->control, backend->name) };
     }
-}
-
-/* Returns the descriptor of a backend of head, else of base, whether it can run here or not. */
-static const struct posenc_backend *descriptor_of(const struct pair_run *run,
-                                                  const struct pair_backend *backend)
-{
-    const struct implementation *implementation =
-        library_implementation(run->head, backend->name);
-    if (!implementation)
-        implementation = library_implementation(run->base, backend->name);
-    return implementation->backend;
 }
 
 /* Keeps the selected backends that run here. Records describe the backends of head, and those that base alone has. */
@@ -109,7 +98,7 @@ static void choose_backends(struct pair_run *run)
     add_backends(run, run->head);
     add_backends(run, run->base);
     for (size_t i = 0; i < run->n_backends; i++) {
-        const struct posenc_backend *backend = descriptor_of(run, &run->backends[i]);
+        const struct posenc_backend *backend = run->backends[i].descriptor;
         const char *reason = posenc_backend_unavailable_reason(backend);
         candidates.backend[i] = backend;
         if (!run->backends[i].base && !run->backends[i].head)
@@ -211,31 +200,25 @@ static void select_row(struct pair_run *run, struct pair_row *row)
     row->chosen = true;
 }
 
-static void select_line(struct pair_run *run, char *line)
+static void select_pair(struct pair_run *run, const char *id, const char *backend)
 {
-    char *rest = NULL;
-    const char *id = strtok_r(line, " \t\r\n", &rest), *name = strtok_r(NULL, " \t\r\n", &rest);
-    if (!id)
-        return;
-    for (size_t i = 0; name && i < run->n_rows; i++) {
-        struct pair_row *row = &run->rows[i];
-        if (strcmp(row->bench_case->id, id) == 0 && strcmp(row->backend->name, name) == 0) {
-            select_row(run, row);
-            return;
-        }
-    }
-    cli_reject("--pairs", id,
-               "is not compared here with the backend %s: expected lines of a case "
-               "and a backend that were selected",
-               name ? name : "(none)");
+    size_t i = 0;
+    while (i < run->n_rows && (strcmp(run->rows[i].bench_case->id, id) != 0 ||
+                               strcmp(run->rows[i].backend->descriptor->name, backend) != 0))
+        i++;
+    if (i == run->n_rows)
+        cli_reject("--pairs", id,
+                   "is not compared here with the backend %s: expected lines of a case "
+                   "and a backend that were selected",
+                   backend);
+    select_row(run, &run->rows[i]);
 }
 
 /* Selects the rows that --pairs lists, or all. */
 static void choose_rows(struct pair_run *run)
 {
     const struct cli *cli = run->session.cli;
-    char *line = NULL;
-    size_t room = 0;
+    char id[96], backend[64];
     if (!cli->pairs) {
         for (size_t i = 0; i < run->n_rows; i++)
             select_row(run, &run->rows[i]);
@@ -244,9 +227,8 @@ static void choose_rows(struct pair_run *run)
     FILE *in = strcmp(cli->pairs, "-") == 0 ? stdin : fopen(cli->pairs, "r");
     if (!in)
         cli_reject("--pairs", cli->pairs, "%s", strerror(errno));
-    while (getline(&line, &room, in) > 0)
-        select_line(run, line);
-    free(line);
+    for (int n; (n = fscanf(in, "%95s %63s", id, backend)) > 0;)
+        select_pair(run, id, n == 2 ? backend : "(none)");
     if (in != stdin)
         fclose(in);
 }
@@ -289,16 +271,6 @@ static void run_parts(struct pair_run *run)
     session_exit_if_interrupted(&run->session);
 }
 
-static int exit_code(const struct pair_run *run)
-{
-    size_t common = 0;
-    for (size_t i = 0; i < run->n_rows; i++)
-        common += run->rows[i].providers == PROVIDED_BY_BOTH;
-    return run->n_new_failures > 0 ? EXIT_CONFORMANCE
-           : common == 0           ? EXIT_INCOMPARABLE
-                                   : EXIT_OK;
-}
-
 int command_pair(struct cli *cli)
 {
     if (cli->n_operands != 2)
@@ -306,7 +278,7 @@ int command_pair(struct cli *cli)
                    "expected two builds of the library, or two plug-ins: BASE HEAD");
     for (size_t i = 0; i < cli->part.n; i++)
         cli_find_name("--part", cli->part.item[i], part_names, N_PARTS);
-    if (cli->parent != INT64_MIN && !worker_end_with_parent((pid_t)cli->parent))
+    if (cli->parent != INT64_MIN && !worker_end_with_parent((pid_t)cli->parent, SIGKILL))
         cli_reject("--parent", NULL, "that process did not start this one");
     if (timings_unavailable_reason())
         return timings_report_unavailable();
@@ -317,7 +289,7 @@ int command_pair(struct cli *cli)
     session_open(&run->session, !cli->pairs);
     run_parts(run);
     session_end(&run->session, true);
-    const int status = exit_code(run);
+    const int status = run->n_chosen > 0 ? EXIT_OK : EXIT_INCOMPARABLE;
     free(run->rows);
     free(run->chosen);
     free(run->cases);

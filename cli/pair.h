@@ -13,7 +13,7 @@
 /* Backend of one build or both. An implementation is NULL if the build lacks it or it cannot run here. `control` is the
  * implementation in a second copy of base. */
 struct pair_backend {
-    const char *name;
+    const struct posenc_backend *descriptor; /* that of head, else of base */
     const struct implementation *base, *head, *control;
 };
 
@@ -25,8 +25,7 @@ struct pair_row {
     const struct bench_case *bench_case;
     const struct pair_backend *backend;
     enum pair_providers providers;
-    bool chosen;  /* selected by --pairs; all rows without it */
-    bool counted; /* its instructions are counted */
+    bool chosen; /* selected by --pairs; all rows without it */
 };
 
 struct pair_run {
@@ -39,7 +38,6 @@ struct pair_run {
     struct pair_row *rows;    /* case by case */
     struct pair_row **chosen; /* in the order of --pairs */
     uint64_t seed;
-    size_t n_new_failures; /* failures of head where base does not fail */
 };
 
 /* Runs the suites on both builds and compares their outputs. Appends records of checks, changes and agreements. */

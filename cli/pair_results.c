@@ -6,7 +6,6 @@
 #define _POSIX_C_SOURCE 200809L
 #include "checks.h"
 #include "conformance/engine/changes.h"
-#include "emit.h"
 #include "pair.h"
 #include "worker.h"
 
@@ -25,7 +24,6 @@ struct result_comparison {
         implementations[2 * BACKENDS_MAX]; /* base and head of each backend */
     struct problem_line *extra;
     size_t n_extra;
-    json_t *failures;          /* failed checks of base, by case, backend and suite */
     size_t n_checks, n_failed; /* of head, for the current kernel and backend */
     size_t current;            /* index of the implementation, in the worker */
 };
@@ -41,18 +39,6 @@ static json_t *error_of_build(double max, float value)
                      record_hex((double)value));
 }
 
-/* Returns the largest error of both builds, and its limit and place; an empty object without an oracle. */
-static json_t *errors_of(const struct output_change *c)
-{
-    if (!c->head.metric)
-        return json_object();
-    json_t *base = error_of_build(c->base_max, c->base_got),
-           *head = error_of_build(c->head.max, c->head.got);
-    return json_pack("{s:o,s:o,s:s,s:o,s:s,s:o}", "base", base, "head", head, "metric",
-                     c->head.metric, "limit", record_number(c->head.limit), "worst_at",
-                     c->head.worst_at, "want", record_hex(c->head.want));
-}
-
 /* Sends a record of outputs that differ. */
 static void send_change(void *user, const struct output_change *c)
 {
@@ -61,22 +47,23 @@ static void send_change(void *user, const struct output_change *c)
     const bool worse = r->max > c->base_max, better = r->max < c->base_max;
     if (!selection_has_dtype(&comparison->run->session.selected, r->id))
         return;
-    json_t *record =
-        emit_result("change", r->kernel, case_dtype(r->id), r->numerics, r->id, r->backend);
-    json_t *members[] = {
+    json_t *record = record_merge(
+        emit_result("change", r->kernel, case_dtype(r->id), r->numerics, r->id, r->backend),
         json_pack("{s:s,s:s,s:o}", "suite", r->suite, "what", "bits", "worse",
-                  worse || better ? json_boolean(worse) : json_null()),
-        errors_of(c),
+                  worse || better ? json_boolean(worse) : json_null()));
+    if (r->metric) /* the largest errors by the oracle */
+        record =
+            record_merge(record, json_pack("{s:o,s:o,s:s,s:o,s:s,s:o}", "base",
+                                           error_of_build(c->base_max, c->base_got), "head",
+                                           error_of_build(r->max, r->got), "metric", r->metric,
+                                           "limit", record_number(r->limit), "worst_at",
+                                           r->worst_at, "want", record_hex(r->want)));
+    worker_send(record_merge(
+        record,
         json_pack("{s:I,s:I,s:{s:s,s:o,s:o},s:s*}", "moved", (json_int_t)c->n_moved, "of",
                   (json_int_t)c->n_values, "first", "worst_at", c->first, "base",
                   record_hex((double)c->first_base), "head", record_hex((double)c->first_head),
-                  "problem", r->problem[0] ? r->problem : NULL),
-    };
-    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
-        json_object_update(record, members[i]);
-        json_decref(members[i]);
-    }
-    worker_send(record);
+                  "problem", r->problem[0] ? r->problem : NULL)));
 }
 
 /* Sends checks of a problem that only one build could run. Sends neither if both fail in the same way: that is no
@@ -156,32 +143,15 @@ static void compare_outputs(void *user, size_t index, enum posenc_kernel kernel)
 
 /* ---- In the parent ---- */
 
-static bool is_of_head(const json_t *check) { return record_is(check, "build", "head"); }
-
-/* Stores a failure of base, or counts a failure of head where base has none. */
-static void count_failure(struct result_comparison *comparison, const json_t *check)
-{
-    char key[256];
-    snprintf(key, sizeof key, "%s %s %s", record_text(check, "case"),
-             record_text(check, "backend"), record_text(check, "suite"));
-    if (!is_of_head(check))
-        json_object_set_new(comparison->failures, key, json_true());
-    else
-        comparison->run->n_new_failures += json_object_get(comparison->failures, key) == NULL;
-}
-
 /* Counts the checks of head until its "agreement" takes the counts. A head that crashes sends none; the "ended" of the
  * next base then clears the counts. */
 static void receive_check(struct result_comparison *comparison, const json_t *check)
 {
     const char *id = record_text(check, "case");
     const char *name = strrchr(id, '/');
-    const bool failed = check_has_failed(check);
-    if (failed)
-        count_failure(comparison, check);
-    if (is_of_head(check)) {
+    if (record_is(check, "build", "head")) {
         comparison->n_checks++;
-        comparison->n_failed += failed;
+        comparison->n_failed += check_has_failed(check);
     } else if (name && strcmp(name, "/ended") == 0) {
         comparison->n_checks = comparison->n_failed = 0;
     }
@@ -272,11 +242,9 @@ void pair_compare_results(struct pair_run *run)
                                           .after_suites = compare_outputs,
                                           .progress = show_progress,
                                           .user = comparison };
-    comparison->failures = json_object();
     list_timed(comparison);
     list_implementations(comparison);
     checks_run(&comparison->checks);
-    json_decref(comparison->failures);
     free(comparison->extra);
     free(comparison);
     progress_clear();

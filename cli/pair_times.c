@@ -1,7 +1,6 @@
 /* Times two builds in this process, and counts their instructions (see pair.h). */
 #define _GNU_SOURCE
 #include "pair.h"
-#include "emit.h"
 #include "conformance/engine/judge.h"
 
 #include <dlfcn.h>
@@ -17,10 +16,8 @@ static const double TIMES_S = 12.0, COUNTS_S = 15.0;
 static json_t *record_of(const char *kind, const struct pair_row *row)
 {
     const struct bench_case *c = row->bench_case;
-    const struct implementation *one =
-        row->backend->head ? row->backend->head : row->backend->base;
     return emit_result(kind, c->problem.kernel, c->problem.dtype,
-                       problem_numerics_name(&c->problem), c->id, one->backend);
+                       problem_numerics_name(&c->problem), c->id, row->backend->descriptor);
 }
 
 /* Returns the offsets, in the file of a build, of the kernel and of its public function if it is in the same file. */
@@ -49,11 +46,11 @@ json_t *pair_record_planned(const struct pair_row *row, bool with_entries)
         [PROVIDED_BY_BOTH] = "both", [PROVIDED_BY_HEAD] = "head", [PROVIDED_BY_BASE] = "base"
     };
     const struct bench_case *c = row->bench_case;
-    json_t *record = record_of("planned", row);
-    json_object_set_new(record, "footprint",
-                        json_pack("{s:s?,s:I}", "name", c->level, "bytes",
-                                  (json_int_t)problem_working_set(&c->problem)));
-    json_object_set_new(record, "builds", json_string(builds[row->providers]));
+    json_t *record =
+        record_merge(record_of("planned", row),
+                     json_pack("{s:{s:s?,s:I},s:s}", "footprint", "name", c->level, "bytes",
+                               (json_int_t)problem_working_set(&c->problem), "builds",
+                               builds[row->providers]));
     if (with_entries && row->providers == PROVIDED_BY_BOTH)
         json_object_set_new(record, "entries",
                             json_pack("{s:o,s:o}", "base",
@@ -92,9 +89,7 @@ static json_t *samples_record(const struct pair_row *row, const struct pair_resu
             : json_pack("{s:s,s:o}", "who", who, "reason", record_string(r->reason));
     json_t *record = record_of("samples", row);
     json_object_set_new(record, "outcome", json_string(outcomes[r->outcome]));
-    json_object_update(record, members);
-    json_decref(members);
-    return record;
+    return record_merge(record, members);
 }
 
 /* ---- Timings ---- */
@@ -112,7 +107,7 @@ static void write_running(void *user, size_t pair, enum pair_side side)
     const struct row_group *group = user;
     json_t *record = json_pack("{s:s,s:s,s:s,s:s}", "t", "running", "case",
                                group->rows[pair]->bench_case->id, "backend",
-                               group->rows[pair]->backend->name, "who",
+                               group->rows[pair]->backend->descriptor->name, "who",
                                side == PAIR_NO_SIDE ? "rounds" : pair_side_name[side]);
     records_write(&group->run->session.records, record);
     json_decref(record);
@@ -121,11 +116,8 @@ static void write_running(void *user, size_t pair, enum pair_side side)
 static void add_samples(void *user, const struct pair_result *result)
 {
     const struct row_group *group = user;
-    struct pair_run *run = group->run;
-    if (result->outcome != BENCH_TIMED && result->outcome != BENCH_NOT_PROVIDED &&
-        result->side != PAIR_BASE)
-        run->n_new_failures++;
-    records_append(&run->session.records, samples_record(group->rows[result->pair], result));
+    records_append(&group->run->session.records,
+                   samples_record(group->rows[result->pair], result));
 }
 
 static bool is_interrupted(void *user)
@@ -205,12 +197,13 @@ static bool have_same_count(const struct pair_row *a, const struct pair_row *b)
            (p->freqs.numerics == q->freqs.numerics || !kernel_has_freqs(p->kernel));
 }
 
-static bool is_counted(const struct pair_run *run, const struct pair_row *row)
+/* Returns true if a row before this one has the same count. */
+static bool is_counted(const struct pair_run *run, size_t row)
 {
-    for (size_t i = 0; i < run->n_rows; i++)
-        if (run->rows[i].counted && have_same_count(&run->rows[i], row))
-            return true;
-    return false;
+    size_t i = 0;
+    while (i < row && !have_same_count(run->chosen[i], run->chosen[row]))
+        i++;
+    return i < row;
 }
 
 /* Counts in both builds. */
@@ -234,12 +227,10 @@ void pair_count_instructions(struct pair_run *run)
     size_t n = 0;
     for (size_t i = 0; instructions_method() && i < run->n_chosen && !is_interrupted(NULL);
          i++) {
-        struct pair_row *row = run->chosen[i];
-        if (is_counted(run, row))
+        if (is_counted(run, i))
             continue;
         if (n++ > 0 && clock_now() > deadline)
             break;
-        count_row(run, row);
-        row->counted = true;
+        count_row(run, run->chosen[i]);
     }
 }

@@ -1,7 +1,8 @@
-/* Makes stubs of plug-ins from properties that a worker stores, and loads plug-ins in workers (see plugins.h). */
+/* Makes stubs of plug-ins from properties that a worker sends, and loads plug-ins in workers (see plugins.h). */
 #define _GNU_SOURCE
 #include "plugins.h"
 #include "args.h"
+#include "base/records.h"
 #include "base/text/text.h"
 #include "conformance/program/program.h"
 #include "outputs.h"
@@ -11,30 +12,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 enum { MOST_LANES = 64, MOST_PLUGINS = 2 * BACKENDS_MAX };
 
-/* Properties of a plug-in, in memory that the worker that loads it shares. */
-struct plugin_facts {
-    struct posenc_backend backend; /* of its functions, only which there are is of use here */
-    char name[64], family[64], description[512], required_features[256];
-    int n_lanes, lanes[2]; /* number of calls of lanes(), and their results */
-    bool is_plugin, is_usable;
-    char error[PLUGIN_ERROR];
-};
-
 struct plugin {
     struct posenc_backend stub;
     enum plugin_kind kind;
-    struct plugin_facts facts, *shared;
-    struct stat file;
     char path[WORKER_PATH];
-    char load_error[WORKER_CAUSE + WORKER_ACTIVITY]; /* how loading it failed, or "" */
-    char lanes_error[256];                           /* defect of lanes(), or "" */
-    int n_lanes;
+    struct stat file;
+    /* Members that its worker sent: "facts" of the plug-in, or "load_error"; "error" if the file is no plug-in. */
+    json_t *report;
     bool is_loaded; /* into this process */
 };
 
@@ -59,63 +48,90 @@ static const struct posenc_backend *open_plugin(const struct plugin *plugin,
     return program_start(plugin->path, worker_limits_of(limit_s, 0.0).inside_s, error);
 }
 
-static void copy_backend(const struct posenc_backend *found, struct posenc_backend *to)
+/* Returns the properties of a backend. */
+static json_t *facts_of(const struct posenc_backend *backend, int lanes)
 {
-    *to = (struct posenc_backend){ .size = 0 };
-    memcpy(to, found, found->size < sizeof *found ? found->size : sizeof *to);
+    const char *features = backend->required_features;
+    json_t *kernels = json_object();
+    for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
+        if (posenc_backend_provides(backend, (enum posenc_kernel)k))
+            json_object_set_new(kernels, posenc_kernel_name((enum posenc_kernel)k),
+                                json_true());
+    return json_pack("{s:s,s:s,s:o,s:s,s:b,s:i,s:b,s:b,s:b,s:o}", "name", backend->name,
+                     "family", backend->family, "description",
+                     record_string(backend->description), "required_features",
+                     features ? features : "", "has_lanes", backend->lanes != NULL, "lanes",
+                     lanes, "fused", backend->fused, "f16_bf16", backend->f16_bf16,
+                     "allows_contraction", backend->allows_contraction, "kernels", kernels);
 }
 
-static void describe_backend(const struct posenc_backend *found, struct plugin_facts *facts)
+/* Stores the result of lanes(), which has to be the same each time and at most the padding of frequencies; 0 if the CPU
+ * lacks features that the plug-in requires, since lanes() may execute such instructions. */
+static bool find_lanes(const struct posenc_backend *backend, int *lanes, char *error)
 {
-    copy_backend(found, &facts->backend);
-    snprintf(facts->name, sizeof facts->name, "%s", found->name);
-    snprintf(facts->family, sizeof facts->family, "%s", found->family);
-    snprintf(facts->description, sizeof facts->description, "%s", found->description);
-    snprintf(facts->required_features, sizeof facts->required_features, "%s",
-             found->required_features ? found->required_features : "");
-    facts->is_usable = true;
+    *lanes = 0;
+    if (!backend->lanes || posenc_backend_unavailable_reason(backend))
+        return true;
+    worker_set_activity(true, "in lanes()");
+    *lanes = backend->lanes();
+    const int again = backend->lanes();
+    if (again != *lanes)
+        snprintf(error, PLUGIN_ERROR, "lanes() is %d, then %d", *lanes, again);
+    else if (again < 1 || again > MOST_LANES)
+        snprintf(error, PLUGIN_ERROR, "lanes() is %d: expected 1 to %d", again, MOST_LANES);
+    else
+        return true;
+    return false;
 }
 
-/* Stores the properties of the plug-in, then the results of lanes(), which may hang. lanes() is not called if the CPU
- * lacks features that the plug-in requires, since it may execute such instructions. */
-static size_t store_facts(void *user, size_t first)
+/* Sends the properties of the plug-in, or the reason why it has none. */
+static size_t report_plugin(void *user, size_t first)
 {
     const struct plugin *plugin = user;
-    struct plugin_facts *facts = plugin->shared;
-    worker_set_activity(plugin->kind == PLUGIN_LIBRARY, PLUGINS_LOADING);
-    char error[PLUGIN_ERROR] = "";
+    const bool is_library = plugin->kind == PLUGIN_LIBRARY;
+    char error[PLUGIN_ERROR] = "", text[PLUGIN_ERROR + 16];
+    int lanes;
+    worker_set_activity(is_library, PLUGINS_LOADING);
     const struct posenc_backend *found = open_plugin(plugin, error);
-    facts->is_plugin = found || (plugin->kind == PLUGIN_PROGRAM && program_has_started());
-    if (found && plugin_check(found, error))
-        describe_backend(found, facts);
+    const bool is_plugin = found || (plugin->kind == PLUGIN_PROGRAM && program_has_started()),
+               is_valid = found && plugin_check(found, error);
+    snprintf(text, sizeof text, "%s%s",
+             !found       ? ""
+             : is_library ? "the plug-in "
+                          : "the program ",
+             error);
+    if (is_valid && find_lanes(found, &lanes, text))
+        worker_send(json_pack("{s:o}", "facts", facts_of(found, lanes)));
     else
-        snprintf(facts->error, PLUGIN_ERROR, "%s%.1000s",
-                 !found                           ? ""
-                 : plugin->kind == PLUGIN_LIBRARY ? "the plug-in "
-                                                  : "the program ",
-                 error);
-    worker_set_activity(true, "in lanes()");
-    for (; facts->is_usable && facts->n_lanes < 2 && found->lanes &&
-           !posenc_backend_unavailable_reason(found);
-         facts->n_lanes++)
-        facts->lanes[facts->n_lanes] = found->lanes();
-    worker_set_activity(false, plugin->kind == PLUGIN_LIBRARY ? "while it was unloaded"
-                                                              : "after its hello");
+        worker_send(
+            json_pack("{s:o}", is_plugin ? "load_error" : "error", record_string(text)));
+    worker_set_activity(false, is_library ? "while it was unloaded" : "after its hello");
     plugins_unload();
     return first + 1;
 }
 
 /* ---- The parent of that worker ---- */
 
-/* Stores how the plug-in ended its worker, in lanes() or before. */
+static void store_message(void *user, json_t *message)
+{
+    struct plugin *plugin = user;
+    json_object_update(plugin->report, message);
+}
+
+/* Returns a text of the report, or NULL. */
+static const char *report_text(const struct plugin *plugin, const char *name)
+{
+    return plugin ? json_string_value(json_object_get(plugin->report, name)) : NULL;
+}
+
+/* Stores how the plug-in ended its worker, unless it was rejected already. */
 static size_t store_early_end(void *user, const struct worker_end *end)
 {
     struct plugin *plugin = user;
-    const bool in_lanes = strcmp(end->status->activity, "in lanes()") == 0;
-    if (plugin->shared->is_usable || !plugin->shared->error[0])
-        snprintf(in_lanes ? plugin->lanes_error : plugin->load_error,
-                 in_lanes ? sizeof plugin->lanes_error : sizeof plugin->load_error, "%s %s",
-                 end->cause, end->status->activity);
+    char text[WORKER_CAUSE + WORKER_ACTIVITY];
+    snprintf(text, sizeof text, "%s %s", end->cause, end->status->activity);
+    if (!report_text(plugin, "error") && !report_text(plugin, "load_error"))
+        json_object_set_new(plugin->report, "load_error", record_string(text));
     return 1;
 }
 
@@ -125,27 +141,17 @@ static bool is_not_interrupted(void *user)
     return outputs_interrupted() == 0;
 }
 
-/* Fills the facts, and the errors of loading and of lanes(). */
 static void load_in_worker(struct plugin *plugin)
 {
     enum { START_S = 600 }; /* a program's own limit ends first */
     const struct worker_limits limits = worker_limits_of(limit_s, START_S);
-    struct worker_job job = {
-        .user = plugin, .n_steps = 1, .run = store_facts, .on_early_end = store_early_end
-    };
-    plugin->shared = mmap(NULL, sizeof *plugin->shared, PROT_READ | PROT_WRITE,
-                          MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (plugin->shared == MAP_FAILED)
-        abort(); /* plug-ins must not be loaded in this process */
-    const bool ran = workers_run(&job, 1, 1, &limits, is_not_interrupted, NULL);
-    plugin->facts = *plugin->shared;
-    munmap(plugin->shared, sizeof *plugin->shared);
-    if (!ran) {
-        plugin->facts.is_usable = false;
-        snprintf(plugin->facts.error, PLUGIN_ERROR, "cannot be loaded: interrupted");
-    } else if (plugin->facts.is_plugin && !plugin->facts.is_usable && !plugin->load_error[0]) {
-        snprintf(plugin->load_error, sizeof plugin->load_error, "%.319s", plugin->facts.error);
-    }
+    struct worker_job job = { .user = plugin,
+                              .n_steps = 1,
+                              .run = report_plugin,
+                              .on_message = store_message,
+                              .on_early_end = store_early_end };
+    plugin->report = json_object();
+    workers_run(&job, 1, 1, &limits, is_not_interrupted, NULL);
 }
 
 /* ---- Stubs ---- */
@@ -163,64 +169,53 @@ static void load_in_worker(struct plugin *plugin)
 static int32_t loaded_lanes;
 static int32_t get_loaded_lanes(void) { return loaded_lanes; }
 
-/* Sets the members of the stub that come from the facts, not from the loaded plug-in. */
-static void set_texts(struct plugin *plugin)
-{
-    struct posenc_backend *b = &plugin->stub;
-    b->size = sizeof *b;
-    b->name = plugin->facts.name;
-    b->family = plugin->facts.family;
-    b->description = plugin->facts.description;
-    b->required_features = plugin->facts.required_features;
-    b->lanes = plugin->facts.backend.lanes ? get_loaded_lanes : NULL;
-}
-
 static void fill_stub(struct plugin *plugin)
 {
     struct posenc_backend *b = &plugin->stub;
-    *b = plugin->facts.backend;
+    const json_t *facts = json_object_get(plugin->report, "facts"),
+                 *kernels = json_object_get(facts, "kernels");
+    b->size = sizeof *b;
     b->abi = POSENC_ABI;
-    set_texts(plugin);
-#define POSENC_KERNEL(ID, kernel, ...) b->kernel = b->kernel ? absent_##kernel : NULL;
+    b->name = record_text(facts, "name");
+    b->family = record_text(facts, "family");
+    b->description = record_text(facts, "description");
+    b->required_features = record_text(facts, "required_features");
+    b->lanes = json_is_true(json_object_get(facts, "has_lanes")) ? get_loaded_lanes : NULL;
+    b->fused = json_is_true(json_object_get(facts, "fused"));
+    b->f16_bf16 = json_is_true(json_object_get(facts, "f16_bf16"));
+    b->allows_contraction = json_is_true(json_object_get(facts, "allows_contraction"));
+#define POSENC_KERNEL(ID, kernel, ...)                                                         \
+    b->kernel = json_object_get(kernels, #kernel) ? absent_##kernel : NULL;
 #include <posenc_kernels.def>
 #undef POSENC_KERNEL
 }
 
-/* Makes facts for a plug-in that cannot be loaded: named after its file, and with all kernels, so that each kernel gets
+/* Returns facts for a plug-in that cannot be loaded: named after its file, and with all kernels, so that each kernel gets
  * a failed result. */
-static void describe_unloadable(struct plugin *plugin)
+static json_t *unloadable_facts(const struct plugin *plugin)
 {
     const char *slash = strrchr(plugin->path, '/'), *file = slash ? slash + 1 : plugin->path;
-    struct plugin_facts *facts = &plugin->facts;
-    *facts = (struct plugin_facts){ .name = "plugin", .is_usable = true };
-    for (size_t n = 0; file[n] != '\0' && file[n] != '.' && n < sizeof facts->name - 1; n++) {
+    char name[64] = "plugin", description[256];
+    for (size_t n = 0; file[n] != '\0' && file[n] != '.' && n < sizeof name - 1; n++) {
         const bool good =
             (file[n] >= 'a' && file[n] <= 'z') || (file[n] >= '0' && file[n] <= '9');
-        facts->name[n] = good ? file[n] : '_';
-        facts->name[n + 1] = '\0';
+        name[n] = good ? file[n] : '_';
+        name[n + 1] = '\0';
     }
-    memcpy(facts->family, facts->name, sizeof facts->family);
-    snprintf(facts->description, sizeof facts->description, "cannot be loaded: %.200s",
-             plugin->load_error);
-#define POSENC_KERNEL(ID, kernel, ...) facts->backend.kernel = absent_##kernel;
+    snprintf(description, sizeof description, "cannot be loaded: %.200s",
+             report_text(plugin, "load_error"));
+    return facts_of(
+        &(struct posenc_backend){
+            .size = sizeof(struct posenc_backend),
+            .abi = POSENC_ABI,
+            .name = name,
+            .family = name,
+            .description = description,
+#define POSENC_KERNEL(ID, kernel, ...) .kernel = absent_##kernel,
 #include <posenc_kernels.def>
 #undef POSENC_KERNEL
-}
-
-/* Checks that lanes() returns the same number each time, at most the padding of frequencies. */
-static void check_lanes(struct plugin *plugin)
-{
-    const int first = plugin->facts.lanes[0], second = plugin->facts.lanes[1];
-    if (plugin->lanes_error[0] != '\0' || plugin->facts.n_lanes < 2)
-        return;
-    if (first != second)
-        snprintf(plugin->lanes_error, sizeof plugin->lanes_error, "lanes() is %d, then %d",
-                 first, second);
-    else if (first < 1 || first > MOST_LANES)
-        snprintf(plugin->lanes_error, sizeof plugin->lanes_error,
-                 "lanes() is %d: expected 1 to %d", first, MOST_LANES);
-    else
-        plugin->n_lanes = first;
+        },
+        0);
 }
 
 static struct plugin *find_plugin(const struct posenc_backend *backend)
@@ -239,31 +234,21 @@ static struct plugin *find_by_file(const struct stat *file)
     return NULL;
 }
 
-static void reject_program(struct plugin *plugin)
-{
-    plugin->facts.is_usable = false;
-    snprintf(plugin->facts.error, PLUGIN_ERROR, "%s", plugin->load_error);
-}
-
-/* Adds a plug-in to the list, or frees it and returns NULL with a reason. A program without a hello is rejected, as its
+/* Fills the stub. Returns false, and a reason, if the plug-in has none. A program without a hello has none, as its
  * kernels are unknown. */
-static struct plugin *register_plugin(struct plugin *plugin, char error[PLUGIN_ERROR])
+static bool make_stub(struct plugin *plugin, char error[PLUGIN_ERROR])
 {
-    if (plugin->load_error[0] != '\0' && plugin->kind == PLUGIN_PROGRAM)
-        reject_program(plugin);
-    else if (plugin->load_error[0] != '\0')
-        describe_unloadable(plugin);
-    fill_stub(plugin);
-    if (!plugin->facts.is_usable || !plugin_has_free_name(&plugin->stub, plugin->facts.error)) {
-        snprintf(error, PLUGIN_ERROR, "%s", plugin->facts.error);
-        free(plugin);
-        return NULL;
+    const char *load_error = report_text(plugin, "load_error"),
+               *reason = load_error ? load_error : report_text(plugin, "error");
+    const bool has_facts = json_object_get(plugin->report, "facts") != NULL;
+    if (load_error && plugin->kind != PLUGIN_PROGRAM) {
+        json_object_set_new(plugin->report, "facts", unloadable_facts(plugin));
+    } else if (reason || !has_facts) {
+        snprintf(error, PLUGIN_ERROR, "%s", reason ? reason : "cannot be loaded: interrupted");
+        return false;
     }
-    check_lanes(plugin);
-    plugins[n_plugins++] = plugin;
-    if (loads_all)
-        plugins_load(&plugin->stub);
-    return plugin;
+    fill_stub(plugin);
+    return plugin_has_free_name(&plugin->stub, error);
 }
 
 const struct posenc_backend *plugins_make_stub(enum plugin_kind kind, const char *path,
@@ -287,8 +272,15 @@ const struct posenc_backend *plugins_make_stub(enum plugin_kind kind, const char
     plugin->file = file;
     snprintf(plugin->path, sizeof plugin->path, "%s", path);
     load_in_worker(plugin);
-    plugin = register_plugin(plugin, error);
-    return plugin ? &plugin->stub : NULL;
+    if (!make_stub(plugin, error)) {
+        json_decref(plugin->report);
+        free(plugin);
+        return NULL;
+    }
+    plugins[n_plugins++] = plugin;
+    if (loads_all)
+        plugins_load(&plugin->stub);
+    return &plugin->stub;
 }
 
 bool plugins_is_stub(const struct posenc_backend *backend)
@@ -307,20 +299,15 @@ void plugins_unload(void) { program_stop(); }
 
 const char *plugins_load_error(const struct posenc_backend *backend)
 {
-    const struct plugin *plugin = find_plugin(backend);
-    return plugin && plugin->load_error[0] != '\0' ? plugin->load_error : NULL;
-}
-
-const char *plugins_lanes_error(const struct posenc_backend *backend)
-{
-    const struct plugin *plugin = find_plugin(backend);
-    return plugin && plugin->lanes_error[0] != '\0' ? plugin->lanes_error : NULL;
+    return report_text(find_plugin(backend), "load_error");
 }
 
 int plugins_lanes(const struct posenc_backend *backend)
 {
     const struct plugin *plugin = find_plugin(backend);
-    return plugin ? plugin->n_lanes : backend->lanes ? backend->lanes() : 0;
+    return plugin           ? record_int(plugin->report, "facts.lanes", 0)
+           : backend->lanes ? backend->lanes()
+                            : 0;
 }
 
 bool plugins_exist(void) { return n_plugins > 0; }
@@ -328,17 +315,9 @@ bool plugins_exist(void) { return n_plugins > 0; }
 /* Returns true if a program has the properties of its first start. */
 static bool has_facts_of(const struct plugin *plugin, const struct posenc_backend *found)
 {
-    const struct plugin_facts *first = &plugin->facts;
-    struct plugin_facts facts = { .n_lanes = 0 };
-    describe_backend(found, &facts);
-    bool same = strcmp(facts.name, first->name) == 0 &&
-                strcmp(facts.family, first->family) == 0 &&
-                strcmp(facts.description, first->description) == 0 &&
-                facts.backend.fused == first->backend.fused &&
-                facts.backend.f16_bf16 == first->backend.f16_bf16;
-    for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
-        same = same && posenc_backend_provides(found, (enum posenc_kernel)k) ==
-                           posenc_backend_provides(&first->backend, (enum posenc_kernel)k);
+    json_t *facts = facts_of(found, 0);
+    const bool same = json_equal(facts, json_object_get(plugin->report, "facts"));
+    json_decref(facts);
     return same;
 }
 
@@ -346,7 +325,7 @@ void plugins_load(const struct posenc_backend *backend)
 {
     struct plugin *plugin = find_plugin(backend);
     char error[PLUGIN_ERROR];
-    if (!plugin || plugin->is_loaded || plugin->load_error[0] != '\0')
+    if (!plugin || plugin->is_loaded || report_text(plugin, "load_error"))
         return;
     if (plugin->kind == PLUGIN_LIBRARY)
         worker_set_activity(true, PLUGINS_LOADING);
@@ -359,9 +338,13 @@ void plugins_load(const struct posenc_backend *backend)
         text_print(stderr, "posenc: %s: %s\n", plugin->path, error);
         exit(EXIT_USAGE);
     }
-    copy_backend(found, &plugin->stub);
-    set_texts(plugin);
-    loaded_lanes = plugin->n_lanes > 0 ? plugin->n_lanes : MOST_LANES / 4;
+#define POSENC_KERNEL(ID, kernel, ...)                                                         \
+    if (posenc_backend_provides(found, POSENC_KERNEL_##ID))                                    \
+        plugin->stub.kernel = found->kernel;
+#include <posenc_kernels.def>
+#undef POSENC_KERNEL
+    const int lanes = plugins_lanes(backend);
+    loaded_lanes = lanes > 0 ? lanes : MOST_LANES / 4;
     plugin->is_loaded = true;
     worker_set_activity(false, "after it was loaded");
 }

@@ -13,7 +13,6 @@
 #include "base/machine/sysfs.h"
 #include "base/statistics/threshold.h"
 #include "base/statistics/stats.h"
-#include "emit.h"
 #include "session.h"
 
 #include <math.h>

@@ -1,9 +1,7 @@
 /* Begins and ends a session: selection, models, records and outputs (see session.h). */
 #define _POSIX_C_SOURCE 200809L
 #include "session.h"
-#include "worker.h"
 #include "data.h"
-#include "emit.h"
 #include "problem.h"
 #include "base/text/text.h"
 #include "messages.h"
@@ -232,27 +230,6 @@ void session_append(struct session *session, json_t *record, uint64_t place)
     records_append(&session->records, record);
 }
 
-/* Writes the records so far, and from now on each new one, to the output whose format allows single lines. */
-static void open_stream(struct session *session)
-{
-    for (size_t i = 0; i < session->outputs.n; i++)
-        if (session->outputs.output[i].format->by_line)
-            session->records.stream = session->outputs.output[i].stream;
-    for (size_t i = 0; i < json_array_size(session->records.list); i++)
-        records_write(&session->records, json_array_get(session->records.list, i));
-}
-
-static void begin_records(struct session *session)
-{
-    char error[RECORDS_ERROR];
-    if (records_open(&session->records, error) != 0)
-        cli_reject("records", NULL, "%s", error);
-    if (emit_preamble(session) != 0)
-        cli_reject("records", NULL, "cannot be written: %s", strerror(session->records.failed));
-    open_stream(session);
-    check_records(session);
-}
-
 void session_begin(struct session *session, struct cli *cli, bool verifies)
 {
     session->cli = cli;
@@ -272,7 +249,12 @@ void session_open(struct session *session, bool with_vectors)
     outputs_open(session->cli, &session->outputs);
     if (with_vectors)
         data_vectors(session->cli, &session->vectors);
-    begin_records(session);
+    session->records.list = json_array();
+    for (size_t i = 0; i < session->outputs.n; i++)
+        if (session->outputs.output[i].format->by_line)
+            session->records.stream = session->outputs.output[i].stream;
+    emit_preamble(session);
+    check_records(session);
     session->at_start = session->at_timing_start = noise_read();
     outputs_catch_signals();
 }
@@ -281,10 +263,7 @@ void session_free(struct session *session)
 {
     outputs_discard(&session->outputs);
     arena_free(&session->arena);
-    char error[RECORDS_ERROR];
-    session->records.stream = NULL; /* owned by an output */
-    if (session->records.list)
-        (void)records_close(&session->records, error);
+    json_decref(session->records.list);
     vectors_free(&session->vectors);
     for (size_t i = 0; i < session->n_models; i++)
         model_free(&session->models[i]);
@@ -318,6 +297,6 @@ void session_exit_if_interrupted(struct session *session)
         if (!session->cli->tune) /* posenc tune discards these records */
             fputs("posenc: interrupted: writing the results so far\n", stderr);
         session_end(session, false);
-        worker_exit(EXIT_SIGNAL + number);
+        exit(EXIT_SIGNAL + number);
     }
 }

@@ -5,6 +5,8 @@
 #ifndef POSENC_CLI_SESSION_H
 #define POSENC_CLI_SESSION_H
 
+#include "bench/instructions.h"
+#include "bench/overhead.h"
 #include "conformance/engine/engine.h"
 #include "conformance/models/model.h"
 #include "conformance/readers/vectors.h"
@@ -78,6 +80,31 @@ void session_free(struct session *session);
 int verify_verbose(struct cli *cli);
 int bench_instructions(struct cli *cli);
 int bench_probe(struct cli *cli);
+
+/* ---- Records (emit.c) ---- */
+
+/* Appends the first records of a session: header, env, and unless it probes the machine, kernels, selected backends and
+ * models. */
+void emit_preamble(struct session *session);
+
+/* Each returns one record, or NULL without memory, which records_append() reports. */
+/* Returns the record of a check. `selection` has further options of its command, such as " --plugin mine.so". */
+json_t *emit_check(const struct conf_result *result, const char *selection);
+json_t *emit_bench(const struct bench_result *result);
+json_t *emit_overhead(const struct overhead *overhead);
+/* Returns the record of a count in a build, "base" or "head". */
+json_t *emit_count(const struct kernel_instructions *count,
+                   const struct posenc_backend *backend, const char *build);
+/* Returns a record with the members that all results have. `numerics` is the numerics mode, or "given". */
+json_t *emit_result(const char *kind, enum posenc_kernel kernel, enum posenc_dtype dtype,
+                    const char *numerics, const char *id, const struct posenc_backend *backend);
+/* Writes the id of the record of an overhead. */
+enum { EMIT_ID = 96 };
+void emit_overhead_id(enum posenc_kernel kernel, int64_t heads, char id[EMIT_ID]);
+/* Returns the footer, with the number of records of each kind. Takes the reference to `noise`, which may be NULL. */
+json_t *emit_footer(const struct records *records, bool complete, double wall_s, json_t *noise);
+
+/* ---- Timings ---- */
 
 /* Returns NULL, or the reason why this program cannot time anything: no Google Benchmark, or an emulated CPU. */
 const char *timings_unavailable_reason(void);

@@ -113,7 +113,7 @@ static void write_rerun_options(struct verify *verify)
 /* Returns true for a check that --case and --dtype select, and for one that says why a kernel did not run. */
 static bool is_selected(struct session *session, const char *id)
 {
-    static const char *const always[] = { "unsupported", "ended", "loaded", "lanes" };
+    static const char *const always[] = { "unsupported", "ended", "loaded" };
     const char *slash = strrchr(id, '/'), *name = slash ? slash + 1 : id;
     for (size_t i = 0; i < sizeof always / sizeof *always; i++) {
         if (strcmp(name, always[i]) != 0)

@@ -1,6 +1,6 @@
 /*
  * posenc verify -v: prints one golden vector or --problem LINE with the values that each backend computes beside those
- * of the oracle, then the verdicts. For cases of other suites, it prints the verdicts alone.
+ * of the oracle, then the verdicts.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "base/text/text.h"
@@ -129,17 +129,12 @@ static void show_backend(struct shown_calls *shown, const struct posenc_backend 
     oracle_release_answer(answer);
 }
 
-static void show_line(const struct problem *problem)
-{
-    char *line = problem_print_line(problem);
-    printf("Problem\n  %s\n\n", line);
-    free(line);
-}
-
 /* Prints the values that each backend returns. */
 static void show_values(const struct problem *problem, const struct selection *selected)
 {
-    puts("Values, beside those of the oracle");
+    char *line = problem_print_line(problem);
+    printf("Problem\n  %s\n\nValues, beside those of the oracle\n", line);
+    free(line);
     struct shown_calls *shown = cli_allocate(1, sizeof *shown);
     for (size_t i = 0; i < selected->n; i++)
         if (posenc_backend_provides(selected->backends[i], problem->kernel) &&
@@ -183,96 +178,69 @@ static void print_verdict(void *user, const struct conf_result *r)
         puts("    no known mistake reproduces these values");
 }
 
-static struct verdict_counts show_verdicts(const struct selection *selected,
-                                           const struct conf_options *options)
+/* Prints the problem, its values and the verdicts. Returns the exit code. */
+static int show_problem(const struct problem *problem, const struct selection *selected,
+                        const struct conf_options *options)
 {
     struct verdict_counts counts = { 0 };
+    show_values(problem, selected);
     conf_run(selected->backends, selected->n, options, print_verdict, &counts);
-    return counts;
+    return counts.failed > 0 ? EXIT_CONFORMANCE : EXIT_OK;
 }
 
-/* ---- One problem or case ---- */
+/* ---- The command ---- */
 
-static int show_problem(const struct cli *cli)
+static int show_line(const struct cli *cli, const struct selection *selected)
 {
-    struct selection selected;
     struct problem_line line;
     struct arena arena = { NULL };
     problem_read_option(cli, &line, &arena);
-    select_all(cli, &selected, true);
-    select_require(cli, &selected, line.problem.kernel);
+    select_require(cli, selected, line.problem.kernel);
     const struct conf_options options = { .only = &line.problem, .suite = "problem" };
-    show_line(&line.problem);
-    show_values(&line.problem, &selected);
-    const bool failed = show_verdicts(&selected, &options).failed > 0;
+    const int status = show_problem(&line.problem, selected, &options);
     arena_free(&arena);
-    return failed ? EXIT_CONFORMANCE : EXIT_OK;
+    return status;
 }
 
-/* Rejects the selection if no backend provides the kernel at the start of the id of a case. */
-static void require_kernel_of(const struct cli *cli, const struct selection *selected,
-                              const char *id)
+/* Rejects the id of a case that is no golden vector. */
+static const struct vector_case *find_case(const struct vectors *vectors, const char *id)
 {
-    char name[64];
-    snprintf(name, sizeof name, "%.*s", (int)strcspn(id, "/"), id);
-    const enum posenc_kernel kernel = posenc_kernel_find(name);
-    if (kernel != POSENC_KERNEL_NONE)
-        select_require(cli, selected, kernel);
-}
-
-_Noreturn static void reject_case(const struct vectors *vectors, const char *id)
-{
-    const char *nearest = vectors->cases[0].id;
+    const struct vector_case *nearest = vectors->cases;
     for (size_t i = 1; i < vectors->n; i++)
-        if (text_edit_distance(id, vectors->cases[i].id) < text_edit_distance(id, nearest))
-            nearest = vectors->cases[i].id;
-    cli_reject("--case", id, "no case has this id; the nearest is %s (posenc list cases)",
-               nearest);
+        if (text_edit_distance(id, vectors->cases[i].id) < text_edit_distance(id, nearest->id))
+            nearest = &vectors->cases[i];
+    if (strcmp(nearest->id, id) != 0)
+        cli_reject("--case", id,
+                   "no case has this id among the golden vectors; the nearest is %s "
+                   "(posenc list cases)",
+                   nearest->id);
+    return nearest;
 }
 
-/* Returns false for a pattern, and for a text longer than any id. No case can have such an id. */
-static bool may_be_id(const char *id)
+static int show_case(const struct cli *cli, const struct selection *selected)
 {
-    return strpbrk(id, "*?[\\") == NULL && strlen(id) < sizeof((struct conf_result *)0)->id;
-}
-
-static int show_case(const struct selection *selected, const struct vectors *vectors,
-                     const char *id)
-{
-    const struct conf_options options = { .full = true, .case_glob = id, .vectors = vectors };
-    struct verdict_counts counts = { 0 };
-    const struct vector_case *c = vectors->cases, *end = c + vectors->n;
-    while (c < end && strcmp(c->id, id) != 0)
-        c++;
-    if (c < end) {
-        printf(
-            "%s\n\n  what it detects   %s\n  flags             %s\n  source            %s\n\n",
-            id, c->note, c->flags, c->source);
-        show_line(&c->problem);
-        show_values(&c->problem, selected);
-    }
-    if (may_be_id(id))
-        counts = show_verdicts(selected, &options);
-    if (c == end && counts.n == 0)
-        reject_case(vectors, id);
-    return counts.failed ? EXIT_CONFORMANCE : EXIT_OK;
+    struct vectors vectors;
+    if (cli->cases.n != 1)
+        cli_reject(
+            "--verbose", NULL,
+            "expected --case ID of one case (posenc list cases), or --problem LINE, beside it");
+    data_vectors(cli, &vectors);
+    const struct vector_case *c = find_case(&vectors, cli->cases.item[0]);
+    select_require(cli, selected, c->problem.kernel);
+    const struct conf_options options = {
+        .full = true, .case_glob = c->id, .suite = "vectors", .vectors = &vectors
+    };
+    printf("%s\n\n  what it detects   %s\n  flags             %s\n  source            %s\n\n",
+           c->id, c->note, c->flags, c->source);
+    const int status = show_problem(&c->problem, selected, &options);
+    vectors_free(&vectors);
+    return status;
 }
 
 int verify_verbose(struct cli *cli)
 {
     struct selection selected;
-    struct vectors vectors;
     cli_check_options_with(cli, WITH_VERBOSE, "--verbose");
-    if (cli->problem)
-        return show_problem(cli);
-    if (cli->cases.n != 1)
-        cli_reject(
-            "--verbose", NULL,
-            "expected --case ID of one case (posenc list cases), or --problem LINE, beside it");
     select_all(cli, &selected, true);
-    require_kernel_of(cli, &selected, cli->cases.item[0]);
-    data_vectors(cli, &vectors);
-    const int status = show_case(&selected, &vectors, cli->cases.item[0]);
-    vectors_free(&vectors);
-    return status;
+    return cli->problem ? show_line(cli, &selected) : show_case(cli, &selected);
 }

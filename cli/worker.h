@@ -26,7 +26,7 @@ struct worker_status {
     volatile bool finished;         /* all steps before `next` are done */
     volatile size_t step;           /* current step */
     volatile size_t next;           /* first step of the next worker */
-    volatile size_t numbers[2];     /* set by worker_set_number() */
+    volatile size_t number;         /* set by worker_set_number() */
     char activity[WORKER_ACTIVITY]; /* "in alibi/f32/given/l2" */
     char cause[WORKER_CAUSE];       /* of the end, from worker_fail(); or "" */
 };
@@ -34,7 +34,6 @@ struct worker_status {
 /* Early end of a worker: a crash, an exit or a hang. */
 struct worker_end {
     char cause[WORKER_CAUSE]; /* "the process ended by signal 6 (Aborted)" */
-    int signal;               /* signal that ended the process, or 0 */
     const struct worker_status *status;
 };
 
@@ -48,8 +47,7 @@ struct worker_job {
     /* Runs in the parent after an early end. Returns the step with which another worker continues, or n_steps. */
     size_t (*on_early_end)(void *user, const struct worker_end *end);
     bool prints; /* the worker keeps standard output; otherwise it is redirected to stderr */
-    /* Set by workers_run(): the process, the current step, and true when all steps are done. */
-    pid_t pid;
+    /* Set by workers_run(): the current step, and true when all steps are done. */
     size_t step;
     bool finished;
 };
@@ -77,7 +75,7 @@ void worker_send(json_t *message);
 /* Sets the current step. */
 void worker_set_step(size_t step);
 /* Sets a number whose meaning the job defines. */
-void worker_set_number(size_t which, size_t value);
+void worker_set_number(size_t number);
 /* Sets the current activity, such as "after alibi/f32/given/l2"; `inside` a plug-in or not. */
 void worker_set_activity(bool inside, const char *format, ...) PRINTF_LIKE(2, 3);
 /* Set the activity at the begin and the end of a call of a kernel. */
@@ -90,7 +88,8 @@ _Noreturn void worker_fail(const char *cause);
 /* Exits the program; in the worker of a command, ends the worker and sends {"code": the exit code} to its parent. */
 _Noreturn void worker_exit(int code);
 
-/* Makes this process end together with the process `parent`, which started it. Returns false if that has ended. */
-bool worker_end_with_parent(pid_t parent);
+/* Makes this process end by a signal when the process `parent`, which started it, ends. Returns false if that has
+ * ended. */
+bool worker_end_with_parent(pid_t parent, int number);
 
 #endif

@@ -51,14 +51,11 @@ same 'an empty file is nothing to be lost' $status 0
 rm -f work/*
 
 echo 'position,x' >work/x
-ln work/x work/y
 ln -s x work/link
 keeps 'one file, spelled twice' '--out: ./x: is written already, as x: expected another path' x \
     table --problem 'sinusoidal dim=4' --out csv:x --out csv:./x
-keeps 'one file, two hard links' '--out: y: is written already, as x' x table --problem 'sinusoidal dim=4' --out csv:x --out csv:y
 keeps 'a file and a link to it' '--out: link: is written already, as x' x table --problem 'sinusoidal dim=4' --out csv:x --out csv:link
-keeps 'one new file, spelled twice' '--out: ../work/z: is written already, as z' x \
-    table --problem 'sinusoidal dim=4' --out csv:z --out csv:../work/z
+keeps 'one new file' '--out: z: is written already, as z' x table --problem 'sinusoidal dim=4' --out csv:z --out csv:z
 ln -s nowhere work/dangling
 keeps 'a dangling link' '--out: dangling: .*it is a dangling link' x table --problem 'sinusoidal dim=4' --out csv:dangling
 run "$POSENC" table --problem 'sinusoidal dim=4' --out csv:link
