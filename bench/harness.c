@@ -19,7 +19,7 @@
  */
 #include "bench.h"
 #include "output_check.h"
-#include "machine.h"
+#include "base/machine/machine.h"
 #include "harness.h"
 #include "base/clock.h"
 #include "conformance/problem/signature.h"

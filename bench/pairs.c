@@ -9,7 +9,7 @@
  */
 #include "pairs.h"
 #include "output_check.h"
-#include "machine.h"
+#include "base/machine/machine.h"
 #include "harness.h"
 #include "base/clock.h"
 

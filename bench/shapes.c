@@ -4,7 +4,7 @@
  * learned tables are f32.
  */
 #include "bench.h"
-#include "machine.h"
+#include "base/machine/machine.h"
 #include "conformance/problem/signature.h"
 
 #include <stdio.h>

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/machine/env.h"
 #include "base/text/text.h"
-#include "bench/machine.h"
+#include "base/machine/machine.h"
 #include "emit.h"
 #include "plugins.h"
 #include "session.h"

@@ -4,7 +4,7 @@
 #include "conformance/engine/judge.h"
 #include "plugins.h"
 #include "problem.h"
-#include "bench/machine.h"
+#include "base/machine/machine.h"
 #include "conformance/readers/vectors.h"
 #include "base/machine/env.h"
 #include "data.h"
@@ -72,7 +72,7 @@ static json_t *emit_env(void)
 {
     struct env_library library = { posenc_version(), posenc_cpu_key(), posenc_cpu_features(),
                                    machine_emulator(), posenc_build_id() };
-    return env_record(&library, "");
+    return env_record(&library);
 }
 
 static json_t *emit_backend(const struct posenc_backend *backend)

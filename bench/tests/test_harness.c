@@ -4,7 +4,7 @@
  * that is tested there.
  */
 #include "bench/bench.h"
-#include "bench/machine.h"
+#include "base/machine/machine.h"
 #include "bench/rooflines.h"
 #include "base/tap/tap.h"
 

@@ -3,7 +3,7 @@
  * samples that are made up; and for every kernel, that some limit binds it. Loops themselves are tested in
  * test_bounds.c.
  */
-#include "bench/machine.h"
+#include "base/machine/machine.h"
 #include "bench/harness.h"
 #include "conformance/problem/signature.h"
 #include "conformance/problem/storage.h"
