@@ -12,10 +12,8 @@
 #include <stdlib.h>
 
 enum { DIM = 128, ROWS = 128, POSITION = 77 };
-enum { ROUNDS = 1201, CALLS = 64, WAYS = 2 + OVERHEAD_WAYS };
+enum { ROUNDS = 1201, CALLS = 64, WAYS = 1 + OVERHEAD_WAYS };
 enum { LINE_BYTES = 64, PAGE_LINES = 64, STEP_LINES = 39 }; /* step from round to round */
-enum { PACE_WORDS = 48 };
-static const double PACE_NS = 26.0; /* measure_pace() on a quiet Sapphire Rapids at 2.6 GHz */
 
 const int64_t overhead_heads[OVERHEAD_HEAD_COUNTS] = { 1, 8, OVERHEAD_MOST_HEADS };
 
@@ -24,8 +22,7 @@ struct token_call {
     struct posenc_rope_args args, normal; /* of the public function, and of the kernel */
     const struct posenc_backend *backend;
     struct posenc_prepared *prepared;
-    float *q;        /* [OVERHEAD_MOST_HEADS * DIM] and one page */
-    uint64_t *words; /* [3 * PACE_WORDS]: two equal inputs and an output */
+    float *q; /* [OVERHEAD_MOST_HEADS * DIM] and one page */
 };
 
 typedef enum posenc_status call_way(const struct token_call *call);
@@ -45,24 +42,11 @@ static enum posenc_status call_prepared(const struct token_call *call)
     return posenc_run(call->prepared, call->args.x.data, call->args.out.data, POSITION, NULL);
 }
 
-/* Runs instructions like those of checks: loads, comparisons and stores. The alignment makes its time reproducible. */
-static __attribute__((noinline, aligned(64))) enum posenc_status
-measure_pace(const struct token_call *call)
-{
-    uint64_t *words = call->words;
-    for (int i = 0; i < PACE_WORDS; i++) {
-        if (words[i] != words[PACE_WORDS + i])
-            return POSENC_ERR_ARGUMENT;
-        words[2 * PACE_WORDS + i] = words[i] + 1;
-    }
-    return POSENC_OK;
-}
-
 /* Times one round, with the activations at an offset of so many bytes. */
 static bool time_round(struct token_call *call, int round, size_t bytes, double *samples)
 {
     static call_way *const ways[WAYS] = { call_function, call_public, call_prepared,
-                                          call_function, measure_pace };
+                                          call_function };
     enum posenc_status status = POSENC_OK;
     call->args.out.data = call->normal.out.data = call->q + bytes / sizeof *call->q;
     call->args.x.data = call->normal.x.data = call->args.out.data;
@@ -93,11 +77,8 @@ static bool summarise(const struct token_call *call, struct overhead *overhead)
     bool ok = samples;
     for (int round = 0; round < ROUNDS && ok; round++)
         ok = time_round_at_offset(call, round, samples);
-    if (ok) {
+    if (ok)
         overhead->function_ns = stats_median(samples, ROUNDS);
-        overhead->machine_slowdown =
-            stats_median(samples + (WAYS - 1) * ROUNDS, ROUNDS) / PACE_NS;
-    }
     for (int w = 0; ok && w < OVERHEAD_WAYS; w++) {
         double *differences = samples + (1 + w) * ROUNDS;
         for (int round = 0; round < ROUNDS; round++)
@@ -115,10 +96,8 @@ bool overhead_measure(int64_t heads, struct overhead *overhead)
     static _Alignas(
         64) float q[OVERHEAD_MOST_HEADS * DIM + PAGE_LINES * LINE_BYTES / sizeof(float)],
         cosines[ROWS * DIM / 2], sines[ROWS * DIM / 2];
-    static _Alignas(64) uint64_t words[3 * PACE_WORDS];
     struct token_call call = {
         .q = q,
-        .words = words,
         .backend = posenc_selection_of(POSENC_KERNEL_ROPE_HALF, POSENC_DTYPE_F32, 0).backend,
         .args = posenc_rope_args_init()
     };

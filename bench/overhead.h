@@ -24,8 +24,6 @@ struct overhead {
     int64_t heads, head_dim;
     int rounds;
     double function_ns; /* median of the backend's function */
-    /* Time of some loads, compares and stores in the same rounds, relative to a quiet Sapphire Rapids at 2.6 GHz. */
-    double machine_slowdown;
     struct overhead_ns by_way[OVERHEAD_WAYS];
 };
 

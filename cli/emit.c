@@ -326,10 +326,10 @@ json_t *emit_overhead(const struct overhead *o)
     emit_overhead_id(o->kernel, o->heads, id);
     return merge_members(
         emit_result("overhead", o->kernel, POSENC_DTYPE_F32, "given", id, o->backend),
-        json_pack("{s:I,s:I,s:i,s:o,s:o,s:o,s:o,s:o}", "heads", (json_int_t)o->heads,
-                  "head_dim", (json_int_t)o->head_dim, "rounds", o->rounds, "function_ns",
-                  record_number(o->function_ns), "pace", record_number(o->machine_slowdown),
-                  "frontend", overhead_of(&o->by_way[OVERHEAD_PUBLIC]), "prepared",
+        json_pack("{s:I,s:I,s:i,s:o,s:o,s:o,s:o}", "heads", (json_int_t)o->heads, "head_dim",
+                  (json_int_t)o->head_dim, "rounds", o->rounds, "function_ns",
+                  record_number(o->function_ns), "frontend",
+                  overhead_of(&o->by_way[OVERHEAD_PUBLIC]), "prepared",
                   overhead_of(&o->by_way[OVERHEAD_PREPARED]), "control",
                   overhead_of(&o->by_way[OVERHEAD_CONTROL])));
 }
