@@ -12,47 +12,19 @@
 #if defined(__linux__) && defined(__x86_64__)
 
 #include <errno.h>
-#include <link.h>
 #include <signal.h>
 #include <ucontext.h>
 #include <x86intrin.h>
 
 enum { TRAP_FLAG = 0x100 };
 
-struct code_range {
-    uintptr_t begin, end;
-};
-
 struct steps {
     uintptr_t entry;
-    struct code_range code[2]; /* of the function, and `other` */
-    uint64_t max, inside, outside;
+    uint64_t max, n;
     enum { STEPS_BEFORE, STEPS_INSIDE, STEPS_RETURNED, STEPS_TOO_MANY } state;
     uintptr_t back, stack; /* return address, and stack pointer on entry */
     uintptr_t last;
 };
-
-static bool is_within(const struct code_range *range, uintptr_t address)
-{
-    return address >= range->begin && address < range->end;
-}
-
-/* Callback of dl_iterate_phdr(): finds the segment that contains the address range->begin. */
-static int find_code(struct dl_phdr_info *object, size_t size, void *user)
-{
-    struct code_range *range = user;
-    (void)size;
-    for (int i = 0; i < object->dlpi_phnum; i++) {
-        const ElfW(Phdr) *header = &object->dlpi_phdr[i];
-        const uintptr_t begin = object->dlpi_addr + header->p_vaddr;
-        const struct code_range code = { begin, begin + header->p_memsz };
-        if (header->p_type == PT_LOAD && is_within(&code, range->begin)) {
-            *range = code;
-            return 1;
-        }
-    }
-    return 0;
-}
 
 /* Returns true for a string instruction with a repeat prefix, which traps once for each repetition. */
 static bool is_repeated(uintptr_t at)
@@ -79,10 +51,7 @@ static bool count_step(struct steps *steps, uintptr_t at, uintptr_t stack)
     if (at == steps->last && is_repeated(at))
         return true;
     steps->last = at;
-    const bool inside = is_within(&steps->code[0], at) || is_within(&steps->code[1], at);
-    steps->inside += inside;
-    steps->outside += !inside;
-    if (steps->inside + steps->outside > steps->max)
+    if (++steps->n > steps->max)
         steps->state = STEPS_TOO_MANY;
     return steps->state == STEPS_INSIDE;
 }
@@ -126,19 +95,13 @@ static bool run_steps(const struct counted_call *call, struct steps *steps)
     return steps->state == STEPS_RETURNED || steps->state == STEPS_TOO_MANY;
 }
 
-static bool count_steps(const struct counted_call *call, uintptr_t other, uint64_t max,
+static bool count_steps(const struct counted_call *call, uint64_t max,
                         struct call_instructions *count)
 {
     struct steps steps = { .entry = (uintptr_t)call->entry, .max = max };
-    steps.code[0].begin = steps.entry;
-    steps.code[1].begin = other;
-    for (int i = 0; i < 2; i++)
-        if (steps.code[i].begin && !dl_iterate_phdr(find_code, &steps.code[i]))
-            return false;
     if (!run_steps(call, &steps))
         return false;
-    count->instructions = steps.inside;
-    count->outside = steps.outside;
+    count->instructions = steps.n;
     if (steps.state == STEPS_TOO_MANY)
         snprintf(count->reason, sizeof count->reason,
                  "it takes more than %" PRIu64 " instructions: too long to be counted", max);
@@ -153,10 +116,10 @@ __attribute__((naked)) static void four_instructions(void)
 
 #else
 
-static bool count_steps(const struct counted_call *call, uintptr_t other, uint64_t max,
+static bool count_steps(const struct counted_call *call, uint64_t max,
                         struct call_instructions *count)
 {
-    (void)call, (void)other, (void)max, (void)count;
+    (void)call, (void)max, (void)count;
     return false;
 }
 
@@ -170,21 +133,18 @@ const char *instructions_method(void)
     const struct counted_call call = { four_instructions, NULL, NULL };
     struct call_instructions count = { .by = NULL };
     if (!is_known)
-        is_counted = count_steps(&call, 0, INSTRUCTIONS_MOST, &count) &&
-                     count.instructions == 4 && count.outside == 0;
+        is_counted = count_steps(&call, INSTRUCTIONS_MOST, &count) && count.instructions == 4;
     is_known = true;
     return is_counted ? "single step" : NULL;
 }
 
-struct call_instructions instructions_of_call(const struct counted_call *call, uintptr_t other,
-                                              uint64_t max)
+struct call_instructions instructions_of_call(const struct counted_call *call, uint64_t max)
 {
     struct call_instructions count = { .by = NULL };
     if (!instructions_method())
         snprintf(count.reason, sizeof count.reason, "nothing counts instructions here");
-    else if (!count_steps(call, other, max, &count))
-        snprintf(count.reason, sizeof count.reason,
-                 "the call did not return, or lies in code that no loader knows");
+    else if (!count_steps(call, max, &count))
+        snprintf(count.reason, sizeof count.reason, "the call did not return");
     else if (!count.reason[0])
         count.by = instructions_method();
     return count;
@@ -249,9 +209,7 @@ static bool count_problem(const struct implementation *implementation,
     if (status)
         posenc_error_text(&call.error, count->reason, sizeof count->reason);
     else
-        *count = instructions_of_call(
-            &counted, (uintptr_t)backend_entry(implementation->backend, problem->kernel),
-            INSTRUCTIONS_MOST);
+        *count = instructions_of_call(&counted, INSTRUCTIONS_MOST);
     call_destroy(&call);
     free(all);
     return count->by;

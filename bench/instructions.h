@@ -21,14 +21,11 @@ struct counted_call {
 struct call_instructions {
     const char *by; /* method, "single step"; NULL: not counted, see `reason` */
     char reason[INSTRUCTIONS_REASON];
-    uint64_t instructions; /* in code of the library, and of a plug-in */
-    uint64_t outside;      /* in other code, such as the C library's sine */
+    uint64_t instructions; /* of the call, with those of the C library */
 };
 
-/* Counts one call of a function that was called before, so that its symbols are bound. `other` is an address in further
- * code that counts as inside, that of a plug-in, or 0. */
-struct call_instructions instructions_of_call(const struct counted_call *call, uintptr_t other,
-                                              uint64_t max);
+/* Counts one call of a function that was called before, so that its symbols are bound. Gives up after `max`. */
+struct call_instructions instructions_of_call(const struct counted_call *call, uint64_t max);
 
 /* Returns the method of counting on this machine, or NULL. */
 const char *instructions_method(void);

@@ -348,11 +348,10 @@ json_t *emit_count(const struct kernel_instructions *count,
     if (!is_counted)
         return merge_members(record, json_pack("{s:s}", "rejected", count->reason));
     return merge_members(record,
-                         json_pack("{s:s,s:o,s:o,s:o,s:o,s:o}", "by", count->call[0].by,
-                                   "elements", count_member((uint64_t)count->elements[0]),
-                                   "instructions", count_member(count->call[0].instructions),
-                                   "outside", count_member(count->call[0].outside),
-                                   "per_element", record_number(count->per_element), "per_call",
+                         json_pack("{s:s,s:o,s:o,s:o,s:o}", "by", count->call[0].by, "elements",
+                                   count_member((uint64_t)count->elements[0]), "instructions",
+                                   count_member(count->call[0].instructions), "per_element",
+                                   record_number(count->per_element), "per_call",
                                    record_number(count->per_call)));
 }
 
