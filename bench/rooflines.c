@@ -8,33 +8,9 @@
 #include <string.h>
 
 const char *const roofline_kind_name[ROOFLINE_KIND_COUNT] = {
-    [BOUND_store] = "store",
-    [BOUND_in_place] = "in place",
-    [BOUND_copy] = "copy",
-    [BOUND_add] = "add",
-    [BOUND_from_f64] = "f64 to f32",
-    [BOUND_f16] = "f16",
-    [BOUND_bf16] = "bf16",
-    [BOUND_table] = "table",
-    [BOUND_table_interleaved] = "table by turns",
-    [BOUND_angles] = "angles",
-    [BOUND_rotate] = "turn",
-    [BOUND_rotate_f16] = "turn in f16",
-    [BOUND_rotate_bf16] = "turn in bf16",
-    [BOUND_rotate_pairs] = "turn of pairs",
-    [BOUND_rotate_pairs_f16] = "turn of pairs in f16",
-    [BOUND_rotate_pairs_bf16] = "turn of pairs in bf16",
-    [BOUND_norm] = "norm and turn",
-    [BOUND_slope] = "slope",
-    [BOUND_line] = "line",
-    [BOUND_runs] = "runs",
-    [BOUND_heads] = "heads",
-    [BOUND_fetch] = "fetch",
-    [BOUND_c2p] = "c2p",
-    [BOUND_p2c] = "p2c",
-    [BOUND_both] = "c2p and p2c",
-    [BOUND_sums] = "sums",
-    [BOUND_chain] = "chain",
+#define KIND(kind, name, unused) name,
+    MOVE_KINDS(KIND, ) BOUND_KINDS(KIND, )
+#undef KIND
 };
 const char *const resource_name[RESOURCE_COUNT] = { "memory", "conversion", "ports", "latency",
                                                     "calls" };
@@ -111,8 +87,9 @@ static bool backend_runs(const char *name)
 BOUND_ISAS
 #undef ISA
 
-#define BOUND_VARIANT(kind, isa) { BOUND_##kind, #isa, BOUND_NAME(kind, isa), runs_##isa },
-#define MOVE_VARIANTS(kind, isa)                                                               \
+#define BOUND_VARIANT(kind, unused, isa)                                                       \
+    { BOUND_##kind, #isa, BOUND_NAME(kind, isa), runs_##isa },
+#define MOVE_VARIANTS(kind, unused, isa)                                                       \
     { BOUND_##kind, #isa " plain", BOUND_NAME(kind, isa), moves_##isa },                       \
         { BOUND_##kind, #isa " prefetch", BOUND_NAME(kind##_prefetch, isa), hints_##isa },     \
         { BOUND_##kind, #isa " non-temporal", BOUND_NAME(kind##_stream, isa), hints_##isa },

@@ -15,7 +15,7 @@
 
 /* Kinds of bench/loops/bounds.h: BOUND_store to BOUND_add are rooflines, the others loops. */
 enum roofline_kind {
-#define KIND(name, unused) BOUND_##name,
+#define KIND(kind, unused, none) BOUND_##kind,
     MOVE_KINDS(KIND, ) BOUND_KINDS(KIND, )
 #undef KIND
         ROOFLINE_KIND_COUNT,
