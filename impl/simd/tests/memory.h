@@ -322,6 +322,18 @@ static void gathers(const struct test *test)
     (void)test;
 }
 
+static void expect_rows(vf a, vf b, vf c, vf d, float wanted[4][WIDEST])
+{
+    float got[4][WIDEST];
+
+    vf_store(got[0], a);
+    vf_store(got[1], b);
+    vf_store(got[2], c);
+    vf_store(got[3], d);
+    for (int part = 0; part < 4; part++)
+        expect_bits32(got[part], wanted[part], vf_lanes());
+}
+
 /* Gathers rows of four elements between inaccessible pages, the first and the last row included. */
 static void gathers_rows(const struct test *test)
 {
@@ -331,7 +343,7 @@ static void gathers_rows(const struct test *test)
     for (int i = 0; i < 64; i++) {
         float *data = edge_memory(i % 2 ? AT_END : AT_START, ROWS * 4 * sizeof *data);
         int32_t *index = other_edge_memory(AT_END, (size_t)w * sizeof *index);
-        float got[4][WIDEST], wanted[4][WIDEST], x[WIDEST];
+        float wanted[4][WIDEST], x[WIDEST];
         vf a, b, c, d;
 
         for (int64_t k = 0; k < ROWS * 4; k++) {
@@ -345,12 +357,7 @@ static void gathers_rows(const struct test *test)
         }
         trying("rows of four", w);
         vf_gather4(data, index, &a, &b, &c, &d);
-        vf_store(got[0], a);
-        vf_store(got[1], b);
-        vf_store(got[2], c);
-        vf_store(got[3], d);
-        for (int64_t part = 0; part < 4; part++)
-            expect_bits32(got[part], wanted[part], w);
+        expect_rows(a, b, c, d, wanted);
     }
     (void)test;
 }
@@ -365,7 +372,7 @@ static void loads_rows(const struct test *test)
             const int64_t stride = strides[s], before = stride < 0 ? -stride * (w - 1) : 0;
             const int64_t n = (stride < 0 ? before : stride * (w - 1)) + 4;
             float *data = edge_memory(end ? AT_END : AT_START, (size_t)n * sizeof *data);
-            float got[4][WIDEST], wanted[4][WIDEST];
+            float wanted[4][WIDEST];
             vf a, b, c, d;
 
             draw_f32(data, 1, n);
@@ -374,12 +381,7 @@ static void loads_rows(const struct test *test)
                     wanted[part][k] = data[before + k * stride + part];
             trying("rows of four at a stride of", stride);
             vf_load4(data + before, stride, &a, &b, &c, &d);
-            vf_store(got[0], a);
-            vf_store(got[1], b);
-            vf_store(got[2], c);
-            vf_store(got[3], d);
-            for (int64_t part = 0; part < 4; part++)
-                expect_bits32(got[part], wanted[part], w);
+            expect_rows(a, b, c, d, wanted);
         }
     (void)test;
 }
