@@ -70,16 +70,15 @@ struct contender {
     const struct roofline_variant *roofline; /* or loop, without a backend; or NULL */
     const struct loop_work *work;            /* of a lower-bound loop, or NULL */
     bool partial;                            /* runs the partial call */
-    bool after_checks;          /* runs the checks of a call before a roofline or loop */
-    bool is_copy;               /* A/A control of another contender */
-    enum posenc_status status;  /* of the last call */
-    enum bench_outcome outcome; /* BENCH_TIMED unless it was rejected */
-    char reason[REASON_SIZE];   /* why it was rejected */
-    double seconds;             /* of one call, for planning */
-    int64_t iterations;         /* calls in a sample */
-    int64_t blocks;             /* of a loop, for each thread; 0: it runs over the tensors */
-    double times;               /* factor from a sample to a whole call */
-    size_t rounds;              /* number of rounds in which it takes part */
+    bool is_copy;                            /* A/A control of another contender */
+    enum posenc_status status;               /* of the last call */
+    enum bench_outcome outcome;              /* BENCH_TIMED unless it was rejected */
+    char reason[REASON_SIZE];                /* why it was rejected */
+    double seconds;                          /* of one call, for planning */
+    int64_t iterations;                      /* calls in a sample */
+    int64_t blocks; /* of a loop, for each thread; 0: it runs over the tensors */
+    double times;   /* factor from a sample to a whole call */
+    size_t rounds;  /* number of rounds in which it takes part */
 };
 struct contender contender_of_backend(const struct timed_call *timed,
                                       const struct posenc_backend *backend);

@@ -292,7 +292,7 @@ static void time_case(struct case_run *run, double share)
     if (!run->control_of || bench_is_stopped(session))
         return;
     const bool ok =
-        rounds_calibrate(&run->rounds) && limits_add_short_calls(&run->rounds, &run->timed);
+        rounds_calibrate(&run->rounds) && limits_add_partial_calls(&run->rounds, &run->timed);
     plan_rounds(run, fmax(share - (clock_now() - begin), LEAST_SHARE_S));
     case_time_rounds(run, ok);
 }
@@ -304,7 +304,7 @@ static bool run_case(struct bench_session *session, const struct bench_case *ben
     size_t rooflines = 0;
     while (roofline_variant_at(rooflines))
         rooflines++;
-    const size_t most = 2 * n_backends + 2 + 2 * rooflines,
+    const size_t most = 2 * n_backends + 1 + rooflines,
                  bytes = problem_bytes(&bench_case->problem);
     struct case_run run = { .session = session,
                             .bench_case = bench_case,

@@ -37,8 +37,8 @@ bool rounds_time(struct rounds *rounds);
 double *rounds_samples(const struct rounds *rounds, const struct contender *c);
 double rounds_median(const struct rounds *rounds, const struct contender *c);
 
-/* Returns the contender with the smallest median among those that `accepts`, except partial calls, copies and those
- * after checks; NULL: none. */
+/* Returns the contender with the smallest median among those that `accepts`, except partial calls and copies; NULL:
+ * none. */
 const struct contender *rounds_fastest(const struct rounds *rounds,
                                        bool (*accepts)(const struct contender *c));
 /* Returns the speedup of `c` over `other` within rounds; 0: unknown. */
@@ -59,9 +59,9 @@ struct lower_bound {
 /* Adds the loops of the call; of each kind, the variants within 1.5 times of the fastest at a first try. */
 void limits_add_loops(struct rounds *rounds, const struct timed_call *timed);
 
-/* Adds, for short calls, each roofline and loop after the call's checks, and for each backend the partial call, from which
- * the time of a call without rows follows. All other contenders are calibrated before. Returns false on failure. */
-bool limits_add_short_calls(struct rounds *rounds, const struct timed_call *timed);
+/* Adds the partial call of each backend whose call is short; from it the time of a call without rows follows. All other
+ * contenders are calibrated before. Returns false on failure. */
+bool limits_add_partial_calls(struct rounds *rounds, const struct timed_call *timed);
 
 /* Returns the limit that binds a timed contender. */
 struct lower_bound limits_find(const struct rounds *rounds, const struct contender *c);

@@ -198,7 +198,7 @@ static void test_places_of_loops(void)
 enum { ROUNDS = 9 };
 
 /* Contenders of a made-up run. */
-enum { ROW, OTHER, ROOF, CONVERSION, LOOP, PART, ENTERED, ENTERED_LOOP, FAKES };
+enum { ROW, OTHER, ROOF, CONVERSION, LOOP, PART, FAKES };
 
 struct fake_rounds {
     struct timed_call timed;
@@ -231,13 +231,10 @@ static void set_samples(struct fake_rounds *m, const double times[FAKES])
         m->contenders[ROOF + k].roofline = &m->variants[k];
     }
     m->contenders[CONVERSION].work = &m->timed.conversion;
-    m->contenders[LOOP].work = m->contenders[ENTERED_LOOP].work = &m->timed.work;
+    m->contenders[LOOP].work = &m->timed.work;
     m->contenders[ROW].backend = m->contenders[PART].backend = &row;
     m->contenders[OTHER].backend = &other;
     m->contenders[PART].partial = true;
-    m->contenders[ENTERED].roofline = &m->variants[0];
-    m->contenders[ENTERED_LOOP].roofline = &m->variants[2];
-    m->contenders[ENTERED].after_checks = m->contenders[ENTERED_LOOP].after_checks = true;
 }
 
 static const struct {
@@ -282,22 +279,6 @@ static const struct {
       { [ROW] = 100.0, [OTHER] = 92.0, [ROOF] = 60.0, [LOOP] = 95.0 },
       RESOURCE_PORTS,
       0.95 },
-    { "a roofline counts with the checks before it",
-      { [ROW] = 100.0, [ROOF] = 60.0, [LOOP] = 70.0, [PART] = 25.0, [ENTERED] = 80.0 },
-      RESOURCE_MEMORY,
-      0.8 },
-    { "checks make no other loop longer",
-      { [ROW] = 100.0, [ROOF] = 20.0, [LOOP] = 60.0, [ENTERED] = 30.0 },
-      RESOURCE_PORTS,
-      0.6 },
-    { "checks are no roofline by themselves",
-      { [ROW] = 100.0, [ROOF] = 60.0, [ENTERED] = 50.0 },
-      RESOURCE_MEMORY,
-      0.5 },
-    { "a loop counts without checks where it is slower than the row with them",
-      { [ROW] = 100.0, [ROOF] = 20.0, [LOOP] = 90.0, [ENTERED_LOOP] = 130.0 },
-      RESOURCE_PORTS,
-      0.9 },
     { "a roofline that is not reached counts even so",
       { [ROW] = 100.0, [ROOF] = 130.0 },
       RESOURCE_MEMORY,
