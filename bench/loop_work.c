@@ -60,14 +60,6 @@ static enum roofline_kind kind_of_sums(const struct problem *p)
                                                                              : BOUND_chain;
 }
 
-/* Kernels process four heads of a single query together if rows are whole vectors. */
-static enum roofline_kind kind_of_runs(const struct problem *p)
-{
-    enum { BY_FOURS = 4, VECTOR = 16 };
-    return p->queries == 1 && p->heads >= BY_FOURS && p->keys % VECTOR == 0 ? BOUND_heads
-                                                                            : BOUND_runs;
-}
-
 /* Rotations read and write the element type of the call. */
 static enum roofline_kind kind_of_rotation(const struct problem *p)
 {
@@ -96,7 +88,7 @@ static enum roofline_kind kind_of_work(const struct problem *p)
     case WORK_LINE:
         return BOUND_line;
     case WORK_RUNS:
-        return kind_of_runs(p);
+        return BOUND_runs;
     case WORK_FETCH:
         return BOUND_fetch;
     case WORK_TERMS:
@@ -133,9 +125,8 @@ static void choose_rows(struct loop_work *work, const struct call *call)
     if (work->kind == BOUND_table || work->kind == BOUND_table_interleaved) {
         work->row = last % TWO_VECTORS == 0 ? last : 0;
         work->at_once = BOUND_ROWS;
-    } else if (work->kind >= BOUND_slope && work->kind <= BOUND_heads) {
+    } else if (work->kind >= BOUND_slope && work->kind <= BOUND_runs) {
         work->row = p->keys <= LOOP_BLOCK ? p->keys : 0;
-        work->at_once = work->kind == BOUND_heads ? p->heads : 1;
     }
 }
 

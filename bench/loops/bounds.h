@@ -35,7 +35,6 @@ enum { BOUND_ROWS = 8, BOUND_STEP = 1024 };
  *   slope               rows of slope times distance: ALiBi
  *   line                rows that read a short line backwards, each from one element further
  *   runs                rows that read a line forwards after a run of one value: T5
- *   heads               T5 for a single query: a line of 32 buckets, and a table lookup for each of four heads
  *   fetch               table lookups of four heads by an index
  *   c2p                 lookups in one row by columns that rise by at most one
  *   p2c                 lookups one by one, each in another row
@@ -60,7 +59,6 @@ enum { BOUND_ROWS = 8, BOUND_STEP = 1024 };
     KIND(slope, "slope", isa)                                                                  \
     KIND(line, "line", isa)                                                                    \
     KIND(runs, "runs", isa)                                                                    \
-    KIND(heads, "heads", isa)                                                                  \
     KIND(fetch, "fetch", isa)                                                                  \
     KIND(c2p, "c2p", isa)                                                                      \
     KIND(p2c, "p2c", isa)                                                                      \
