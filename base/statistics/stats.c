@@ -56,57 +56,16 @@ static size_t order_for(size_t n, double level)
     return k;
 }
 
-static struct stats_interval interval_at(const double *sorted, size_t n, double level)
-{
-    const size_t k = order_for(n, level);
-    if (k > 0)
-        return (struct stats_interval){ level, sorted[k - 1], sorted[n - k] };
-    return (struct stats_interval){ stats_coverage(n, 1), sorted[0], sorted[n - 1] };
-}
-
 /* Returns the interval of 99 %, else of 95 %, else the whole range. */
 static struct stats_interval interval_of(const double *sorted, size_t n)
 {
-    return interval_at(sorted, n, order_for(n, 0.99) > 0 ? 0.99 : 0.95);
-}
-
-struct stats_interval stats_interval(const double *samples, size_t n, double level)
-{
-    const double none = (double)NAN;
-    size_t count;
-    double *sorted = sort_samples(samples, n, &count);
-    struct stats_interval interval = { 0.0, none, none };
-    if (count > 0)
-        interval = interval_at(sorted, count, level);
-    free(sorted);
-    return interval;
-}
-
-/* Returns the probability of |t| < sqrt(degrees) tan(angle), a finite sum (Abramowitz and Stegun, 26.7.3 and
- * 26.7.4). */
-static double student_within(double angle, int degrees)
-{
-    const double c = cos(angle), pi = acos(-1.0);
-    const bool odd = degrees % 2;
-    double term = odd ? c : 1.0, sum = degrees > 1 ? term : 0.0;
-    for (int i = odd ? 2 : 1; i < degrees - 1; i += 2) {
-        term *= c * c * i / (i + 1.0);
-        sum += term;
+    static const double levels[] = { 0.99, 0.95 };
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
+        const size_t k = order_for(n, levels[i]);
+        if (k > 0)
+            return (struct stats_interval){ levels[i], sorted[k - 1], sorted[n - k] };
     }
-    return odd ? 2.0 / pi * (angle + sin(angle) * sum) : sin(angle) * sum;
-}
-
-double stats_student(double level, int degrees)
-{
-    double low = 0.0, high = acos(0.0);
-    for (int i = 0; i < 60; i++) {
-        const double middle = 0.5 * (low + high);
-        if (student_within(middle, degrees) < level)
-            low = middle;
-        else
-            high = middle;
-    }
-    return sqrt((double)degrees) * tan(0.5 * (low + high));
+    return (struct stats_interval){ stats_coverage(n, 1), sorted[0], sorted[n - 1] };
 }
 
 struct stats_summary stats_summarise(const double *samples, size_t n)

@@ -32,13 +32,6 @@ double stats_median(const double *samples, size_t n);
  * rounds cancels in these ratios. */
 double stats_median_ratio(const double *over, const double *under, size_t n);
 
-/* Returns the narrowest symmetric pair of order statistics that covers the median with probability at least
- * `level`. With too few samples, returns the whole range and its coverage. */
-struct stats_interval stats_interval(const double *samples, size_t n, double level);
-
-/* Returns the two-sided quantile of Student's t: |t| is below it with probability `level`. */
-double stats_student(double level, int degrees);
-
 /* Returns the probability that [k-th smallest, k-th largest] of n samples covers the median: 1 - 2 sum_{i<k} C(n,i) /
  * 2^n, for 1 <= k <= (n + 1) / 2. */
 double stats_coverage(size_t n, size_t k);

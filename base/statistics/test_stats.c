@@ -49,41 +49,6 @@ static void test_intervals(void)
     require(s.n == 0 && isnan(s.median), "nothing has no summary");
 }
 
-static void test_levels(void)
-{
-    double v[93];
-    for (int i = 0; i < 93; i++)
-        v[i] = (double)((i * 7) % 93 + 1);
-    const struct stats_interval a = stats_interval(v, 93, 0.99),
-                                b = stats_interval(v, 93, 0.995);
-    require(a.level == 0.99 && a.low + a.high == 94.0 &&
-                stats_coverage(93, (size_t)a.low) >= 0.99 &&
-                stats_coverage(93, (size_t)a.low + 1) < 0.99,
-            "the narrowest pair that covers 99 %");
-    require(b.level == 0.995 && b.low < a.low && b.high > a.high, "and a wider one 99.5 %");
-    require(near(stats_interval(v, 3, 0.99).level, 0.75),
-            "of three it is the range, with its coverage");
-    require(isnan(stats_interval(v, 0, 0.99).low), "nothing has no interval");
-}
-
-/* Compares with the tables of a textbook. */
-static void test_student(void)
-{
-    static const struct {
-        double level, t;
-        int degrees;
-    } known[] = { { 0.99, 63.6567, 1 }, { 0.99, 9.9248, 2 },   { 0.99, 4.0321, 5 },
-                  { 0.99, 3.2498, 9 },  { 0.995, 3.6897, 9 },  { 0.95, 2.2281, 10 },
-                  { 0.99, 2.8453, 20 }, { 0.99, 2.5808, 1000 } };
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        char sentence[64];
-        const double t = stats_student(known[i].level, known[i].degrees);
-        snprintf(sentence, sizeof sentence, "Student: %g, %d degrees: %.4f", known[i].level,
-                 known[i].degrees, t);
-        require(fabs(t - known[i].t) < 1e-4 * known[i].t, sentence);
-    }
-}
-
 static void test_ratios(void)
 {
     const double none = (double)NAN;
@@ -155,8 +120,6 @@ int main(void)
     test_medians();
     test_coverage();
     test_intervals();
-    test_levels();
-    test_student();
     test_ratios();
     test_floors();
     test_few_rounds();
