@@ -1,7 +1,6 @@
 /*
  * Tests limits: the lower-bound loop of a call and the tensors that it goes over; the limit that takes longest, in
- * samples that are made up; and for every kernel, that some limit binds it. Loops themselves are tested in
- * test_bounds.c.
+ * samples that are made up; and that a slow kernel is not its own limit. Loops themselves are tested in test_bounds.c.
  */
 #include "base/machine/machine.h"
 #include "bench/harness.h"
@@ -307,47 +306,17 @@ static void test_longest_limit(void)
 /* A factor between two times that noise never reaches, however busy the machine. */
 static const double FAR = 30.0;
 
-static void store_result(void *user, const struct bench_result *result)
-{
-    *(struct bench_result *)user = *result;
-}
-
-static struct bench_result time_kernel(const struct problem *problem,
-                                       const struct posenc_backend *backend, int threads)
-{
-    const struct bench_case c = { .id = "a case", .level = "L1", .problem = *problem };
-    struct bench_options options = { .time_limit_s = 0.02, .seed = 1, .threads = threads };
-    struct bench_result result = { .limit_ratio = 0.0 };
-    char error[256];
-    require(bench_run(&c, 1, &backend, 1, &options, store_result, &result, error) == 0,
-            "it is timed");
-    printf("# %.3f of %s\n", result.limit_ratio,
-           result.limit_resource ? result.limit_resource : "nothing");
-    return result;
-}
-
 static void test_every_kernel(void)
 {
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
         const enum posenc_kernel kernel = (enum posenc_kernel)k;
         const struct problem problem = problem_realistic(kernel, POSENC_DTYPE_F32, 16384);
         const bool works = signature_of(kernel)->work > WORK_NONE;
-        char sentence[96];
         struct opened o;
         open_timed_call(&o, &problem, 1);
-        bool good = o.before && (o.timed.work.kind < ROOFLINE_KIND_COUNT) == works;
+        require(o.before && (o.timed.work.kind < ROOFLINE_KIND_COUNT) == works,
+                posenc_kernel_name(kernel));
         close_timed_call(&o);
-        for (int threads = 1; threads < 3 && !machine_emulator(); threads++) {
-            const struct bench_result r =
-                time_kernel(&problem, posenc_backend_find("scalar"), threads);
-            good = good && r.limit_resource && r.limit_kind && r.limit_variant &&
-                   r.limit_gbps > 0.0 && r.limit_ratio > 0.0 && r.limit_ratio < FAR &&
-                   r.limit_ratio >= 0.99 * r.roofline_ratio;
-        }
-        snprintf(sentence, sizeof sentence,
-                 "%s has the loop of its work, and something binds it",
-                 posenc_kernel_name(kernel));
-        require(good, sentence);
     }
 }
 
@@ -358,6 +327,11 @@ static enum posenc_status repeat_rows(const struct posenc_distance_args *args)
     for (int i = 0; i < 1000 && status == POSENC_OK; i++)
         status = posenc_backend_find("scalar")->distance_bias(args);
     return status;
+}
+
+static void store_result(void *user, const struct bench_result *result)
+{
+    *(struct bench_result *)user = *result;
 }
 
 static void test_slow_kernel(void)
@@ -374,8 +348,13 @@ static void test_slow_kernel(void)
     problem.queries = 16;
     problem.keys = 300;
     problem_derive(&problem);
-    const struct bench_result r = time_kernel(&problem, &slow, 1);
-    require(r.limit_ratio > 0.0 && r.limit_ratio < 1.0 / FAR,
+    const struct bench_case bench_case = { .id = "a case", .level = "L1", .problem = problem };
+    const struct bench_options options = { .time_limit_s = 0.02, .seed = 1, .threads = 1 };
+    const struct posenc_backend *backend = &slow;
+    struct bench_result r = { .limit_ratio = 0.0 };
+    char error[256];
+    require(bench_run(&bench_case, 1, &backend, 1, &options, store_result, &r, error) == 0 &&
+                r.limit_ratio > 0.0 && r.limit_ratio < 1.0 / FAR,
             "a kernel that is slow in each row is not its own limit");
 }
 
