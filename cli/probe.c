@@ -11,7 +11,6 @@
 #include "base/machine/machine.h"
 #include "base/machine/noise.h"
 #include "base/machine/sysfs.h"
-#include "base/statistics/threshold.h"
 #include "base/statistics/stats.h"
 #include "emit.h"
 #include "session.h"

@@ -1,5 +1,4 @@
 /* Tests the statistics on cases that can be computed by hand. */
-#include "base/statistics/threshold.h"
 #include "base/statistics/stats.h"
 #include "base/tap/tap.h"
 
