@@ -7,7 +7,20 @@
 
 #include "bench.h"
 #include "rooflines.h"
-#include "team.h"
+
+/* ---- Team of threads (team.c) ---- */
+
+/* Team of threads that run one function at a time, each on its own share. Idle threads spin for a moment before they
+ * sleep, so that a start takes about a microsecond. */
+struct team;
+typedef void team_work(void *user, int member, int n);
+
+/* Starts n - 1 threads; the calling thread is member 0. Returns NULL on failure. */
+struct team *team_create(int n);
+void team_destroy(struct team *team);
+
+/* Calls work(user, member, n) on every member; returns when all have returned. */
+void team_run(struct team *team, team_work *work, void *user);
 
 /* ---- The call that is timed ---- */
 

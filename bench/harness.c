@@ -2,7 +2,7 @@
  * Times cases one after the other. Contenders of a case are every backend that provides its kernel, a copy of the
  * fastest (the A/A control), rooflines and lower-bound loops. Each is timed once per round, in a random order.
  *
- *   check      each backend's output; a wrong one gets a reason and no number (output_check.h)
+ *   check      each backend's output; a wrong one gets a reason and no number (output_check.c)
  *   calibrate  each contender's iterations, once, by Google Benchmark: a sample lasts at least 100 us
  *              and 200 ticks of the clock
  *   rounds     as many as the case's share of the time allows. A contender slower than 50 ms a sample
@@ -18,7 +18,6 @@
  * still within 6 %. For sums and norms see timed_call_make_repeatable().
  */
 #include "bench.h"
-#include "output_check.h"
 #include "base/machine/machine.h"
 #include "harness.h"
 #include "base/clock.h"

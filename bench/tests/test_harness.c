@@ -370,7 +370,7 @@ static void test_shapes(void)
 static bool roofline_is_right(const struct roofline_variant *roofline, size_t at, size_t n)
 {
     enum { ALL = 640 };
-    /* EIGHT of bench/loops/conversions.h, and below ROOFLINE_CONSTANT of bench/loops/bounds.h. */
+    /* EIGHT of bench/loops/bounds.c, and below ROOFLINE_CONSTANT of bench/loops/bounds.h. */
     static const double made[] = { 0.7, -0.71, 0.72, -0.73, 0.74, -0.75, 0.76, -0.77 };
     static float dst[ALL], src[ALL], add[ALL], want[ALL];
     const enum roofline_kind kind = roofline->kind;
