@@ -11,7 +11,7 @@
 #include "bench/loops/bounds.h"
 #include "conformance/problem/problem.h"
 
-/* ---- Variants (rooflines.c) ---- */
+/* ---- Variants ---- */
 
 /* Kinds of bench/loops/bounds.h: BOUND_store to BOUND_add are rooflines, the others loops. */
 enum roofline_kind {
@@ -48,7 +48,7 @@ struct roofline_variant {
 /* Returns a variant of any kind; NULL past the end. */
 const struct roofline_variant *roofline_variant_at(size_t index);
 
-/* ---- Loops of a call (loop_work.c) ---- */
+/* ---- Loops of a call ---- */
 
 /* Work of a lower-bound loop for a call. */
 struct loop_work {
