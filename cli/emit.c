@@ -338,20 +338,19 @@ json_t *emit_count(const struct kernel_instructions *count,
                    const struct posenc_backend *backend, const char *build)
 {
     const struct problem *p = &count->problem;
-    const bool is_counted = count->call[0].by && count->call[1].by;
     char id[EMIT_ID];
     problem_id(p, "count", id, sizeof id);
     json_t *record = merge_members(
         emit_result("count", p->kernel, p->dtype, problem_numerics_name(p), id, backend),
         json_pack("{s:s*,s:o*}", "build", build, "vector_width",
                   backend->lanes ? json_integer(plugins_lanes(backend)) : NULL));
-    if (!is_counted)
+    if (*count->reason)
         return merge_members(record, json_pack("{s:s}", "rejected", count->reason));
     return merge_members(record,
-                         json_pack("{s:s,s:o,s:o,s:o,s:o}", "by", count->call[0].by, "elements",
-                                   count_member((uint64_t)count->elements[0]), "instructions",
-                                   count_member(count->call[0].instructions), "per_element",
-                                   record_number(count->per_element), "per_call",
+                         json_pack("{s:s,s:o,s:o,s:o,s:o}", "by", instructions_method(),
+                                   "elements", count_member((uint64_t)count->elements[0]),
+                                   "instructions", count_member(count->instructions[0]),
+                                   "per_element", record_number(count->per_element), "per_call",
                                    record_number(count->per_call)));
 }
 
