@@ -308,37 +308,11 @@ json_t *emit_bench(const struct bench_result *r)
                   speedup_member(r->vs_autovec), "control_pct", record_number(r->control_pct)));
 }
 
-static json_t *overhead_of(const struct overhead_ns *ns)
-{
-    return json_pack("{s:o,s:{s:o,s:o,s:o}}", "median_ns", record_number(ns->median), "ci",
-                     "level", record_number(ns->level), "lo", record_number(ns->low), "hi",
-                     record_number(ns->high));
-}
-
-void emit_overhead_id(enum posenc_kernel kernel, int64_t heads, char id[EMIT_ID])
-{
-    snprintf(id, EMIT_ID, "%s/f32/given/overhead-%d", posenc_kernel_name(kernel), (int)heads);
-}
-
-json_t *emit_overhead(const struct overhead *o)
-{
-    char id[EMIT_ID];
-    emit_overhead_id(o->kernel, o->heads, id);
-    return merge_members(
-        emit_result("overhead", o->kernel, POSENC_DTYPE_F32, "given", id, o->backend),
-        json_pack("{s:I,s:I,s:i,s:o,s:o,s:o,s:o}", "heads", (json_int_t)o->heads, "head_dim",
-                  (json_int_t)o->head_dim, "rounds", o->rounds, "function_ns",
-                  record_number(o->function_ns), "frontend",
-                  overhead_of(&o->by_way[OVERHEAD_PUBLIC]), "prepared",
-                  overhead_of(&o->by_way[OVERHEAD_PREPARED]), "control",
-                  overhead_of(&o->by_way[OVERHEAD_CONTROL])));
-}
-
 json_t *emit_count(const struct kernel_instructions *count,
                    const struct posenc_backend *backend, const char *build)
 {
     const struct problem *p = &count->problem;
-    char id[EMIT_ID];
+    char id[96];
     problem_id(p, "count", id, sizeof id);
     json_t *record = merge_members(
         emit_result("count", p->kernel, p->dtype, problem_numerics_name(p), id, backend),
