@@ -98,6 +98,30 @@ static void test_floors(void)
             "the null control counts as well");
 }
 
+/* One comparison whose processes differ: `bias` apart, and the control of the second one `peak` times as far off. The
+ * wanted values are those of reports/posenc/verdict.py. */
+static void test_differing_processes(void)
+{
+    static const struct {
+        double bias, spread, peak, detectable;
+        const char *sentence;
+    } cases[] = {
+        { 0.02, 0.0, 1.0, 0.09737991155432334, "Student's interval, twice the control" },
+        { 0.001, 0.01, 1.0, 0.05227062660093435, "the interval of all rounds, 1 %" },
+        { 0.02, 0.0, 4.0, 0.20424267028297455, "the control of one process" },
+    };
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        double head[93], control[93];
+        for (int i = 0; i < 93; i++) {
+            head[i] = cases[c].spread * (i * 7 % 31 - 15) + cases[c].bias * (i / 31 - 1);
+            control[i] = cases[c].spread * (i * 11 % 31 - 15) +
+                         cases[c].bias * (i / 31 == 1 ? cases[c].peak : 1.0);
+        }
+        const double got = threshold_summarise(head, control, 93).detectable;
+        require(fabs(got - cases[c].detectable) <= 1e-9 * got, cases[c].sentence);
+    }
+}
+
 static void test_few_rounds(void)
 {
     double head[100] = { 0.0 }, null[100] = { 0.0 };
@@ -121,6 +145,7 @@ int main(void)
     test_intervals();
     test_ratios();
     test_floors();
+    test_differing_processes();
     test_few_rounds();
     return tap_end();
 }
