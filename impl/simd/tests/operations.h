@@ -8,6 +8,9 @@
 
 enum { VALUES_TRIED = 1 << 15, WIDEST = POSENC_FREQS_PAD };
 
+/* Forms of loads and stores: of a whole vector, of n lanes, of lanes that hold pairs of elements. */
+enum access { WHOLE, FIRST_N, COLD_N, STREAM, PAIRS, PAIRS_N };
+
 /* A test of one primitive: an operation with its counterpart in plain C, or a load or store. */
 struct test {
     const char *name;
@@ -26,8 +29,7 @@ struct test {
     uint64_t (*u64)(const uint64_t *x);
     int64_t (*source)(int64_t lane, int64_t lanes);
     enum posenc_dtype type;
-    bool whole; /* whole vectors, without n */
-    bool cold;  /* vf_store_cold_n */
+    enum access access;
 };
 
 /* ---- Lane by lane ---- */
