@@ -1,6 +1,6 @@
 /*
  * Records of schema posenc.results/2: JSON Lines. The member "t" is the kind of a record: header, env, kernel, backend,
- * model, check, bench, overhead, count, pair, change, agreement, part, machine or footer.
+ * model, check, bench, count, pair, change, agreement, part, machine or footer.
  *
  * Each line is flushed, so that a crash leaves a readable file without a footer; the footer of an interrupted run is
  * not "complete". NaN and infinities are the strings "nan", "inf" and "-inf". Readers ignore unknown members and kinds.

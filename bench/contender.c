@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "conformance/problem/signature.h"
 #include "conformance/problem/storage.h"
-#include "impl/checks.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -334,31 +333,10 @@ static void run_loop_over(const struct contender *c, int member, int n)
     }
 }
 
-/* Runs a call without its kernel: checks the arguments and chooses the backend. */
-static enum posenc_status enter_call(enum posenc_kernel kernel, const void *args)
-{
-    const struct posenc_backend *backend = NULL;
-    switch (kernel) {
-#define POSENC_KERNEL(ID, name, signature, summary, stage, x, ...)                             \
-    case POSENC_KERNEL_##ID: {                                                                 \
-        struct posenc_##signature##_args call;                                                 \
-        bool empty = false;                                                                    \
-        return posenc_setup_##signature(&backend, kernel, X_##x, args, &call, &empty, NULL);   \
-    }
-#include <posenc_kernels.def>
-    case POSENC_KERNEL_COUNT:
-    case POSENC_KERNEL_NONE:
-        break;
-    }
-    return POSENC_ERR_ARGUMENT;
-}
-
 static void run_share(void *user, int member, int n)
 {
     struct contender *c = user;
     const struct timed_call *timed = c->timed;
-    if (c->after_checks)
-        timed->status[member] = enter_call(timed->call->problem.kernel, &timed->call->args);
     if (c->work && c->blocks == 0)
         run_loop_over(c, member, n);
     else if (c->work)

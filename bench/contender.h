@@ -7,7 +7,20 @@
 
 #include "bench.h"
 #include "rooflines.h"
-#include "team.h"
+
+/* ---- Team of threads (team.c) ---- */
+
+/* Team of threads that run one function at a time, each on its own share. Idle threads spin for a moment before they
+ * sleep, so that a start takes about a microsecond. */
+struct team;
+typedef void team_work(void *user, int member, int n);
+
+/* Starts n - 1 threads; the calling thread is member 0. Returns NULL on failure. */
+struct team *team_create(int n);
+void team_destroy(struct team *team);
+
+/* Calls work(user, member, n) on every member; returns when all have returned. */
+void team_run(struct team *team, team_work *work, void *user);
 
 /* ---- The call that is timed ---- */
 
@@ -70,16 +83,15 @@ struct contender {
     const struct roofline_variant *roofline; /* or loop, without a backend; or NULL */
     const struct loop_work *work;            /* of a lower-bound loop, or NULL */
     bool partial;                            /* runs the partial call */
-    bool after_checks;          /* runs the checks of a call before a roofline or loop */
-    bool is_copy;               /* A/A control of another contender */
-    enum posenc_status status;  /* of the last call */
-    enum bench_outcome outcome; /* BENCH_TIMED unless it was rejected */
-    char reason[REASON_SIZE];   /* why it was rejected */
-    double seconds;             /* of one call, for planning */
-    int64_t iterations;         /* calls in a sample */
-    int64_t blocks;             /* of a loop, for each thread; 0: it runs over the tensors */
-    double times;               /* factor from a sample to a whole call */
-    size_t rounds;              /* number of rounds in which it takes part */
+    bool is_copy;                            /* A/A control of another contender */
+    enum posenc_status status;               /* of the last call */
+    enum bench_outcome outcome;              /* BENCH_TIMED unless it was rejected */
+    char reason[REASON_SIZE];                /* why it was rejected */
+    double seconds;                          /* of one call, for planning */
+    int64_t iterations;                      /* calls in a sample */
+    int64_t blocks; /* of a loop, for each thread; 0: it runs over the tensors */
+    double times;   /* factor from a sample to a whole call */
+    size_t rounds;  /* number of rounds in which it takes part */
 };
 struct contender contender_of_backend(const struct timed_call *timed,
                                       const struct posenc_backend *backend);

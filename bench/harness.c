@@ -2,7 +2,7 @@
  * Times cases one after the other. Contenders of a case are every backend that provides its kernel, a copy of the
  * fastest (the A/A control), rooflines and lower-bound loops. Each is timed once per round, in a random order.
  *
- *   check      each backend's output; a wrong one gets a reason and no number (output_check.h)
+ *   check      each backend's output; a wrong one gets a reason and no number (output_check.c)
  *   calibrate  each contender's iterations, once, by Google Benchmark: a sample lasts at least 100 us
  *              and 200 ticks of the clock
  *   rounds     as many as the case's share of the time allows. A contender slower than 50 ms a sample
@@ -18,8 +18,7 @@
  * still within 6 %. For sums and norms see timed_call_make_repeatable().
  */
 #include "bench.h"
-#include "output_check.h"
-#include "machine.h"
+#include "base/machine/machine.h"
 #include "harness.h"
 #include "base/clock.h"
 #include "conformance/problem/signature.h"
@@ -292,7 +291,7 @@ static void time_case(struct case_run *run, double share)
     if (!run->control_of || bench_is_stopped(session))
         return;
     const bool ok =
-        rounds_calibrate(&run->rounds) && limits_add_short_calls(&run->rounds, &run->timed);
+        rounds_calibrate(&run->rounds) && limits_add_partial_calls(&run->rounds, &run->timed);
     plan_rounds(run, fmax(share - (clock_now() - begin), LEAST_SHARE_S));
     case_time_rounds(run, ok);
 }
@@ -304,7 +303,7 @@ static bool run_case(struct bench_session *session, const struct bench_case *ben
     size_t rooflines = 0;
     while (roofline_variant_at(rooflines))
         rooflines++;
-    const size_t most = 2 * n_backends + 2 + 2 * rooflines,
+    const size_t most = 2 * n_backends + 1 + rooflines,
                  bytes = problem_bytes(&bench_case->problem);
     struct case_run run = { .session = session,
                             .bench_case = bench_case,

@@ -37,8 +37,8 @@ bool rounds_time(struct rounds *rounds);
 double *rounds_samples(const struct rounds *rounds, const struct contender *c);
 double rounds_median(const struct rounds *rounds, const struct contender *c);
 
-/* Returns the contender with the smallest median among those that `accepts`, except partial calls, copies and those
- * after checks; NULL: none. */
+/* Returns the contender with the smallest median among those that `accepts`, except partial calls and copies; NULL:
+ * none. */
 const struct contender *rounds_fastest(const struct rounds *rounds,
                                        bool (*accepts)(const struct contender *c));
 /* Returns the speedup of `c` over `other` within rounds; 0: unknown. */
@@ -59,12 +59,35 @@ struct lower_bound {
 /* Adds the loops of the call; of each kind, the variants within 1.5 times of the fastest at a first try. */
 void limits_add_loops(struct rounds *rounds, const struct timed_call *timed);
 
-/* Adds, for short calls, each roofline and loop after the call's checks, and for each backend the partial call, from which
- * the time of a call without rows follows. All other contenders are calibrated before. Returns false on failure. */
-bool limits_add_short_calls(struct rounds *rounds, const struct timed_call *timed);
+/* Adds the partial call of each backend whose call is short; from it the time of a call without rows follows. All other
+ * contenders are calibrated before. Returns false on failure. */
+bool limits_add_partial_calls(struct rounds *rounds, const struct timed_call *timed);
 
 /* Returns the limit that binds a timed contender. */
 struct lower_bound limits_find(const struct rounds *rounds, const struct contender *c);
+
+/* ---- Checks of outputs before they are timed (output_check.c) ---- */
+
+/* 64 rows are compared with the oracle, all rows with the output of the backend `scalar`, which is checked first. Error
+ * limits are those of the suites (engine/judge.h). */
+struct output_check;
+
+/* Chooses at most 64 rows of a call, some by `seed`, and computes them by the oracle. Returns NULL without memory. */
+struct output_check *output_check_create(const struct call *call, uint64_t seed);
+void output_check_destroy(struct output_check *check);
+
+/* Checks the chosen rows of the call's current outputs, written by `scalar`, and copies all rows as the reference. This
+ * and the functions below return false, and write a reason, if an output is wrong or memory is
+ * missing. */
+bool output_check_reference(struct output_check *check, const struct posenc_backend *scalar,
+                            char *reason, size_t size);
+
+/* Check the call's current outputs, written by `backend`. output_check_rows() compares the chosen rows with the oracle;
+ * output_check_all() compares all rows with the reference, too, and needs output_check_reference() before. */
+bool output_check_all(const struct output_check *check, const struct posenc_backend *backend,
+                      char *reason, size_t size);
+bool output_check_rows(const struct output_check *check, const struct posenc_backend *backend,
+                       char *reason, size_t size);
 
 /* ---- A run ---- */
 

@@ -2,7 +2,6 @@
 #define _GNU_SOURCE
 #include "instructions.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,47 +11,19 @@
 #if defined(__linux__) && defined(__x86_64__)
 
 #include <errno.h>
-#include <link.h>
 #include <signal.h>
 #include <ucontext.h>
 #include <x86intrin.h>
 
 enum { TRAP_FLAG = 0x100 };
 
-struct code_range {
-    uintptr_t begin, end;
-};
-
 struct steps {
     uintptr_t entry;
-    struct code_range code[2]; /* of the function, and `other` */
-    uint64_t max, inside, outside;
-    enum { STEPS_BEFORE, STEPS_INSIDE, STEPS_RETURNED, STEPS_TOO_MANY } state;
+    uint64_t max, n;
+    enum { STEPS_BEFORE, STEPS_INSIDE, STEPS_RETURNED } state;
     uintptr_t back, stack; /* return address, and stack pointer on entry */
     uintptr_t last;
 };
-
-static bool is_within(const struct code_range *range, uintptr_t address)
-{
-    return address >= range->begin && address < range->end;
-}
-
-/* Callback of dl_iterate_phdr(): finds the segment that contains the address range->begin. */
-static int find_code(struct dl_phdr_info *object, size_t size, void *user)
-{
-    struct code_range *range = user;
-    (void)size;
-    for (int i = 0; i < object->dlpi_phnum; i++) {
-        const ElfW(Phdr) *header = &object->dlpi_phdr[i];
-        const uintptr_t begin = object->dlpi_addr + header->p_vaddr;
-        const struct code_range code = { begin, begin + header->p_memsz };
-        if (header->p_type == PT_LOAD && is_within(&code, range->begin)) {
-            *range = code;
-            return 1;
-        }
-    }
-    return 0;
-}
 
 /* Returns true for a string instruction with a repeat prefix, which traps once for each repetition. */
 static bool is_repeated(uintptr_t at)
@@ -79,12 +50,7 @@ static bool count_step(struct steps *steps, uintptr_t at, uintptr_t stack)
     if (at == steps->last && is_repeated(at))
         return true;
     steps->last = at;
-    const bool inside = is_within(&steps->code[0], at) || is_within(&steps->code[1], at);
-    steps->inside += inside;
-    steps->outside += !inside;
-    if (steps->inside + steps->outside > steps->max)
-        steps->state = STEPS_TOO_MANY;
-    return steps->state == STEPS_INSIDE;
+    return ++steps->n <= steps->max;
 }
 
 static struct steps *volatile stepped;
@@ -108,41 +74,23 @@ __attribute__((noinline)) static void run_trapped(const struct counted_call *cal
 }
 
 /* Runs the call with a handler of SIGTRAP, and restores signals after it. */
-static bool run_steps(const struct counted_call *call, struct steps *steps)
+static uint64_t count_steps(const struct counted_call *call, uint64_t max)
 {
+    struct steps steps = { .entry = (uintptr_t)call->entry, .max = max };
     struct sigaction action = { .sa_flags = SA_SIGINFO }, old_action;
     sigset_t trap, old_mask;
     action.sa_sigaction = on_trap;
     sigemptyset(&trap);
     sigaddset(&trap, SIGTRAP);
     if (sigaction(SIGTRAP, &action, &old_action) != 0)
-        return false;
+        return 0;
     pthread_sigmask(SIG_UNBLOCK, &trap, &old_mask);
-    stepped = steps;
+    stepped = &steps;
     run_trapped(call);
     stepped = NULL;
     pthread_sigmask(SIG_SETMASK, &old_mask, NULL);
     sigaction(SIGTRAP, &old_action, NULL);
-    return steps->state == STEPS_RETURNED || steps->state == STEPS_TOO_MANY;
-}
-
-static bool count_steps(const struct counted_call *call, uintptr_t other, uint64_t max,
-                        struct call_instructions *count)
-{
-    struct steps steps = { .entry = (uintptr_t)call->entry, .max = max };
-    steps.code[0].begin = steps.entry;
-    steps.code[1].begin = other;
-    for (int i = 0; i < 2; i++)
-        if (steps.code[i].begin && !dl_iterate_phdr(find_code, &steps.code[i]))
-            return false;
-    if (!run_steps(call, &steps))
-        return false;
-    count->instructions = steps.inside;
-    count->outside = steps.outside;
-    if (steps.state == STEPS_TOO_MANY)
-        snprintf(count->reason, sizeof count->reason,
-                 "it takes more than %" PRIu64 " instructions: too long to be counted", max);
-    return true;
+    return steps.state == STEPS_RETURNED || steps.n > max ? steps.n : 0;
 }
 
 /* Has four instructions: a test that the trap flag works, which some emulators ignore. */
@@ -153,11 +101,10 @@ __attribute__((naked)) static void four_instructions(void)
 
 #else
 
-static bool count_steps(const struct counted_call *call, uintptr_t other, uint64_t max,
-                        struct call_instructions *count)
+static uint64_t count_steps(const struct counted_call *call, uint64_t max)
 {
-    (void)call, (void)other, (void)max, (void)count;
-    return false;
+    (void)call, (void)max;
+    return 0;
 }
 
 static void four_instructions(void) {}
@@ -168,26 +115,15 @@ const char *instructions_method(void)
 {
     static bool is_known, is_counted;
     const struct counted_call call = { four_instructions, NULL, NULL };
-    struct call_instructions count = { .by = NULL };
     if (!is_known)
-        is_counted = count_steps(&call, 0, INSTRUCTIONS_MOST, &count) &&
-                     count.instructions == 4 && count.outside == 0;
+        is_counted = count_steps(&call, INSTRUCTIONS_MOST) == 4;
     is_known = true;
     return is_counted ? "single step" : NULL;
 }
 
-struct call_instructions instructions_of_call(const struct counted_call *call, uintptr_t other,
-                                              uint64_t max)
+uint64_t instructions_of_call(const struct counted_call *call, uint64_t max)
 {
-    struct call_instructions count = { .by = NULL };
-    if (!instructions_method())
-        snprintf(count.reason, sizeof count.reason, "nothing counts instructions here");
-    else if (!count_steps(call, other, max, &count))
-        snprintf(count.reason, sizeof count.reason,
-                 "the call did not return, or lies in code that no loader knows");
-    else if (!count.reason[0])
-        count.by = instructions_method();
-    return count;
+    return instructions_method() ? count_steps(call, max) : 0;
 }
 
 /* ---- Kernels ---- */
@@ -226,10 +162,10 @@ static void *tensor_block_get(void *user, size_t bytes, int64_t offset_bytes, ch
 
 static void tensor_block_free(void *user, void *data) { (void)user, (void)data; }
 
-/* Counts the second call on a problem, since the first includes one-time work. */
+/* Counts the second call on problem i, since the first includes one-time work. Returns false with a reason on failure. */
 static bool count_problem(const struct implementation *implementation,
-                          const struct problem *problem, int64_t *elements,
-                          struct call_instructions *count)
+                          const struct problem *problem, int i,
+                          struct kernel_instructions *result)
 {
     struct call call;
     const size_t size = (problem_memory(problem) * 2 + (1 << 16) + LINE - 1) / LINE * LINE;
@@ -238,23 +174,24 @@ static bool count_problem(const struct implementation *implementation,
     const struct tensor_allocator memory = { .get = tensor_block_get,
                                              .free = tensor_block_free,
                                              .user = &block };
-    *count = (struct call_instructions){ .by = NULL };
     enum posenc_status status = call_create_by(implementation, &call, problem, &memory);
     const struct counted_call counted = { implementation_entry(implementation, problem->kernel),
                                           implementation->backend, &call.args };
     if (!status) {
-        *elements = elements_of(&call);
+        result->elements[i] = elements_of(&call);
         status = call_run(&call, implementation->backend);
     }
     if (status)
-        posenc_error_text(&call.error, count->reason, sizeof count->reason);
-    else
-        *count = instructions_of_call(
-            &counted, (uintptr_t)backend_entry(implementation->backend, problem->kernel),
-            INSTRUCTIONS_MOST);
+        posenc_error_text(&call.error, result->reason, sizeof result->reason);
+    else if ((result->instructions[i] = instructions_of_call(&counted, INSTRUCTIONS_MOST)) == 0)
+        snprintf(result->reason, sizeof result->reason, "nothing counts instructions here");
+    else if (result->instructions[i] > INSTRUCTIONS_MOST)
+        snprintf(result->reason, sizeof result->reason,
+                 "it takes more than %d instructions: too long to be counted",
+                 INSTRUCTIONS_MOST);
     call_destroy(&call);
     free(all);
-    return count->by;
+    return !*result->reason;
 }
 
 /* Chooses two realistic problems of some thousand elements, the first one larger. */
@@ -288,16 +225,12 @@ bool instructions_of_kernel(const struct implementation *implementation,
     choose_problems(kernel, dtype, numerics, problems);
     *result = (struct kernel_instructions){ .problem = problems[0] };
     for (int i = 0; i < 2; i++)
-        if (!count_problem(implementation, &problems[i], &result->elements[i],
-                           &result->call[i])) {
-            memcpy(result->reason, result->call[i].reason, sizeof result->reason);
+        if (!count_problem(implementation, &problems[i], i, result))
             return false;
-        }
     const int64_t more = result->elements[0] - result->elements[1];
-    const double steps =
-        (double)result->call[0].instructions - (double)result->call[1].instructions;
+    const double steps = (double)result->instructions[0] - (double)result->instructions[1];
     result->per_element = more > 0 ? steps / (double)more : 0.0;
-    result->per_call = (double)result->call[1].instructions -
-                       result->per_element * (double)result->elements[1];
+    result->per_call =
+        (double)result->instructions[1] - result->per_element * (double)result->elements[1];
     return true;
 }

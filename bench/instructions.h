@@ -8,7 +8,6 @@
 
 #include "conformance/problem/problem.h"
 
-enum { INSTRUCTIONS_REASON = 160 };
 /* Instructions after which counting is given up: some seconds. */
 enum { INSTRUCTIONS_MOST = 500000 };
 
@@ -18,28 +17,20 @@ struct counted_call {
     const void *first, *second;
 };
 
-struct call_instructions {
-    const char *by; /* method, "single step"; NULL: not counted, see `reason` */
-    char reason[INSTRUCTIONS_REASON];
-    uint64_t instructions; /* in code of the library, and of a plug-in */
-    uint64_t outside;      /* in other code, such as the C library's sine */
-};
-
-/* Counts one call of a function that was called before, so that its symbols are bound. `other` is an address in further
- * code that counts as inside, that of a plug-in, or 0. */
-struct call_instructions instructions_of_call(const struct counted_call *call, uintptr_t other,
-                                              uint64_t max);
-
 /* Returns the method of counting on this machine, or NULL. */
 const char *instructions_method(void);
+
+/* Counts one call of a function that was called before, so that its symbols are bound; the C library's functions count,
+ * too. Returns max + 1 if it takes more than `max`, and 0 if it cannot be counted. */
+uint64_t instructions_of_call(const struct counted_call *call, uint64_t max);
 
 /* Two calls of a kernel that differ only in their number of elements; the larger one is first. */
 struct kernel_instructions {
     struct problem problem; /* of the larger call */
     int64_t elements[2];    /* of the larger of x and out */
-    struct call_instructions call[2];
-    double per_element, per_call;     /* of each element, and of the call without elements */
-    char reason[INSTRUCTIONS_REASON]; /* why it was not counted */
+    uint64_t instructions[2];
+    double per_element, per_call; /* of each element, and of the call without elements */
+    char reason[160];             /* why it was not counted, or "" */
 };
 
 /* Counts a kernel of an implementation, called through its public function, on a realistic shape. Returns false, and

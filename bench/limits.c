@@ -44,46 +44,19 @@ void limits_add_loops(struct rounds *rounds, const struct timed_call *timed)
     add_loops_of(rounds, timed, &timed->work);
 }
 
-/* Adds the partial call of a backend. */
-static bool add_partial(struct rounds *rounds, const struct timed_call *timed,
-                        const struct contender *c)
-{
-    struct contender *part = &rounds->contenders[rounds->n++];
-    *part = contender_of_backend(timed, c->backend);
-    part->partial = true;
-    return contender_calibrate(part, rounds->least_sample);
-}
-
-/* Adds a roofline or loop after the call's checks, except a loop that does more work than the call, and a call that the
- * default backend rejects. */
-static bool add_after_checks(struct rounds *rounds, const struct contender *c)
-{
-    const double whole = 0.9;
-    struct contender *checked = &rounds->contenders[rounds->n];
-    if (c->times < whole)
-        return true;
-    *checked = *c;
-    checked->after_checks = true;
-    contender_call(checked);
-    if (checked->status != POSENC_OK)
-        return true;
-    rounds->n++;
-    return contender_calibrate(checked, rounds->least_sample);
-}
-
-bool limits_add_short_calls(struct rounds *rounds, const struct timed_call *timed)
+bool limits_add_partial_calls(struct rounds *rounds, const struct timed_call *timed)
 {
     const double shortest = 5e-6;
     const size_t n = rounds->n;
     bool ok = true;
-    for (size_t i = 0; i < n && timed->threads == 1 && ok; i++) {
+    for (size_t i = 0; i < n && timed->partial_share > 0.0 && ok; i++) {
         const struct contender *c = &rounds->contenders[i];
-        if (!contender_is_timed(c) || c->is_copy || c->seconds > shortest)
+        if (!contender_is_timed(c) || c->is_copy || c->roofline || c->seconds > shortest)
             continue;
-        if (c->roofline)
-            ok = add_after_checks(rounds, c);
-        else if (timed->partial_share > 0.0)
-            ok = add_partial(rounds, timed, c);
+        struct contender *part = &rounds->contenders[rounds->n++];
+        *part = contender_of_backend(timed, c->backend);
+        part->partial = true;
+        ok = contender_calibrate(part, rounds->least_sample);
     }
     return ok;
 }
@@ -114,19 +87,6 @@ static bool is_work(const struct contender *c)
     return c->roofline && c->roofline->kind == c->timed->work.kind;
 }
 
-/* Returns the same roofline or loop after the call's checks if that was timed, else itself. */
-static const struct contender *find_after_checks(const struct rounds *rounds,
-                                                 const struct contender *roofline)
-{
-    for (size_t i = 0; i < rounds->n; i++) {
-        const struct contender *c = &rounds->contenders[i];
-        if (c->after_checks && c->roofline == roofline->roofline && c->work == roofline->work &&
-            contender_is_timed(c))
-            return c;
-    }
-    return roofline;
-}
-
 /* Returns the longer one of `limit` and the fastest roofline or loop that `accepts`. A loop that is slower than a
  * backend is not a lower bound. */
 static struct lower_bound choose_longer(const struct rounds *rounds, const struct contender *c,
@@ -136,8 +96,6 @@ static struct lower_bound choose_longer(const struct rounds *rounds, const struc
     const struct contender *best = rounds_fastest(rounds, accepts);
     if (!best || (!contender_is_roofline(best) && is_beaten(rounds, best)))
         return limit;
-    if (contender_is_roofline(best) || !is_beaten(rounds, find_after_checks(rounds, best)))
-        best = find_after_checks(rounds, best);
     const double share = rounds_speed(rounds, c, best);
     if (share <= limit.share)
         return limit;

@@ -1,5 +1,5 @@
-/* Compares outputs of a call with the oracle and with scalar (see output_check.h). */
-#include "output_check.h"
+/* Compares outputs of a call with the oracle and with scalar (see harness.h). */
+#include "harness.h"
 #include "conformance/engine/judge.h"
 
 #include <stdio.h>

@@ -2,14 +2,13 @@
  * Times two builds side by side.
  *
  *   check      outputs of base and head: 64 rows against the oracle, then all rows against scalar of the
- *              same build (output_check.h). A wrong side is not timed.
+ *              same build (output_check.c). A wrong side is not timed.
  *   roofline   the variants are tried once; the quickest takes part
  *   calibrate  base and head; all three sides make the same number of calls in a sample
  *   rounds     each side once in every round
  */
 #include "pairs.h"
-#include "output_check.h"
-#include "machine.h"
+#include "base/machine/machine.h"
 #include "harness.h"
 #include "base/clock.h"
 

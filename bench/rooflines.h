@@ -11,11 +11,11 @@
 #include "bench/loops/bounds.h"
 #include "conformance/problem/problem.h"
 
-/* ---- Variants (rooflines.c) ---- */
+/* ---- Variants ---- */
 
 /* Kinds of bench/loops/bounds.h: BOUND_store to BOUND_add are rooflines, the others loops. */
 enum roofline_kind {
-#define KIND(name, unused) BOUND_##name,
+#define KIND(kind, unused, none) BOUND_##kind,
     MOVE_KINDS(KIND, ) BOUND_KINDS(KIND, )
 #undef KIND
         ROOFLINE_KIND_COUNT,
@@ -48,7 +48,7 @@ struct roofline_variant {
 /* Returns a variant of any kind; NULL past the end. */
 const struct roofline_variant *roofline_variant_at(size_t index);
 
-/* ---- Loops of a call (loop_work.c) ---- */
+/* ---- Loops of a call ---- */
 
 /* Work of a lower-bound loop for a call. */
 struct loop_work {

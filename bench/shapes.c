@@ -4,7 +4,7 @@
  * learned tables are f32.
  */
 #include "bench.h"
-#include "machine.h"
+#include "base/machine/machine.h"
 #include "conformance/problem/signature.h"
 
 #include <stdio.h>
@@ -114,64 +114,61 @@ static struct bench_case *add_case(struct case_list *case_list, enum posenc_kern
     return c;
 }
 
-size_t bench_footprint_cases(const bool kernels[POSENC_KERNEL_COUNT],
-                             const bool dtypes[BENCH_DTYPES], bool full,
-                             struct bench_case **cases)
+enum case_set { SET_QUICK, SET_FULL, SET_TUNING };
+
+/* Lists the cases of a set, with `beyond` bytes in DRAM, for each kernel and dtype that is set. */
+static size_t list_cases(enum case_set set, const bool kernels[POSENC_KERNEL_COUNT],
+                         const bool dtypes[BENCH_DTYPES], size_t beyond,
+                         struct bench_case **cases)
 {
     enum { MODES = 2 };
     static const enum posenc_numerics modes[MODES] = { POSENC_NUMERICS_EXACT,
                                                        POSENC_NUMERICS_HF_F32 };
     const bool every_kernel = !has_any(kernels, POSENC_KERNEL_COUNT),
-               f32_alone = !has_any(dtypes, BENCH_DTYPES);
+               no_dtype = !has_any(dtypes, BENCH_DTYPES);
+    const size_t most = (size_t)POSENC_KERNEL_COUNT * BENCH_DTYPES * MODES * LEVELS;
+    struct case_list list = { .cases = calloc(most, sizeof **cases) };
+    enum level last = LEVEL_DRAM;
+    list_levels(list.levels, beyond);
+    while (last > LEVEL_L1 && list.levels[last].bytes == 0)
+        last--;
+    list.levels[last].max_bytes = UINT64_MAX;
+    for (size_t at = 0; list.cases && at < most; at++) {
+        const enum level level = (enum level)(at % LEVELS);
+        const enum posenc_numerics numerics = modes[at / LEVELS % MODES];
+        const size_t d = at / LEVELS / MODES % BENCH_DTYPES,
+                     k = at / LEVELS / MODES / BENCH_DTYPES;
+        const bool exact = numerics == POSENC_NUMERICS_EXACT,
+                   usual = set == SET_TUNING || d == POSENC_DTYPE_F32,
+                   in_set = set == SET_TUNING ? exact
+                                              : set == SET_FULL || level == LEVEL_L2 ||
+                                                    (level == LEVEL_DRAM && exact);
+        if (!(every_kernel || kernels[k]) || !(no_dtype ? usual : dtypes[d]) || !in_set)
+            continue;
+        struct bench_case *c =
+            add_case(&list, (enum posenc_kernel)k, (enum posenc_dtype)d, numerics, level);
+        if (c && set == SET_TUNING)
+            c->max_bytes = list.levels[level].max_bytes;
+    }
+    *cases = list.cases;
+    return list.n;
+}
+
+size_t bench_footprint_cases(const bool kernels[POSENC_KERNEL_COUNT],
+                             const bool dtypes[BENCH_DTYPES], bool full,
+                             struct bench_case **cases)
+{
     const size_t beyond = 4 * assumed_caches().l3;
-    struct case_list case_list = { .cases = calloc((size_t)POSENC_KERNEL_COUNT * BENCH_DTYPES *
-                                                       MODES * LEVELS,
-                                                   sizeof **cases) };
-    list_levels(case_list.levels, beyond > 256 * MIB ? beyond : 256 * MIB);
-    for (int k = 0; case_list.cases && k < POSENC_KERNEL_COUNT; k++)
-        for (int d = 0; d < BENCH_DTYPES; d++)
-            for (int at = 0; at < MODES * LEVELS; at++) {
-                const enum posenc_numerics numerics = modes[at / LEVELS];
-                const enum level level = (enum level)(at % LEVELS);
-                const bool quick = level == LEVEL_L2 ||
-                                   (level == LEVEL_DRAM && numerics == POSENC_NUMERICS_EXACT);
-                if ((every_kernel || kernels[k]) &&
-                    (f32_alone ? d == POSENC_DTYPE_F32 : dtypes[d]) && (full || quick))
-                    add_case(&case_list, (enum posenc_kernel)k, (enum posenc_dtype)d, numerics,
-                             level);
-            }
-    *cases = case_list.cases;
-    return case_list.n;
+    return list_cases(full ? SET_FULL : SET_QUICK, kernels, dtypes,
+                      beyond > 256 * MIB ? beyond : 256 * MIB, cases);
 }
 
 size_t bench_tuning_cases(const bool kernels[POSENC_KERNEL_COUNT],
                           const bool dtypes[BENCH_DTYPES], struct bench_case **cases)
 {
-    const bool every_kernel = !has_any(kernels, POSENC_KERNEL_COUNT),
-               every_dtype = !has_any(dtypes, BENCH_DTYPES);
     const size_t l3 = assumed_caches().l3, twice = 2 * l3 > 64 * MIB ? 2 * l3 : 64 * MIB,
                  beyond = smaller(twice, 128 * MIB);
-    struct case_list case_list = {
-        .cases = calloc((size_t)POSENC_KERNEL_COUNT * BENCH_DTYPES * LEVELS, sizeof **cases)
-    };
-    enum level last = LEVEL_DRAM;
-    list_levels(case_list.levels, beyond > l3 ? beyond : 0);
-    while (last > LEVEL_L1 && case_list.levels[last].bytes == 0)
-        last--;
-    case_list.levels[last].max_bytes = UINT64_MAX;
-    for (int k = 0; case_list.cases && k < POSENC_KERNEL_COUNT; k++)
-        for (int d = 0; d < BENCH_DTYPES; d++)
-            for (enum level level = LEVEL_L1;
-                 (every_kernel || kernels[k]) && (every_dtype || dtypes[d]) && level < LEVELS;
-                 level++) {
-                struct bench_case *c =
-                    add_case(&case_list, (enum posenc_kernel)k, (enum posenc_dtype)d,
-                             POSENC_NUMERICS_EXACT, level);
-                if (c)
-                    c->max_bytes = case_list.levels[level].max_bytes;
-            }
-    *cases = case_list.cases;
-    return case_list.n;
+    return list_cases(SET_TUNING, kernels, dtypes, beyond > l3 ? beyond : 0, cases);
 }
 
 double bench_time_limit(const struct bench_options *options)

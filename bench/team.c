@@ -1,7 +1,7 @@
-/* Team of POSIX threads (see team.h). Members wait for a change of the counter `generation`, first spinning, then
+/* Team of POSIX threads (see contender.h). Members wait for a change of the counter `generation`, first spinning, then
  * asleep. */
 #define _POSIX_C_SOURCE 200809L
-#include "team.h"
+#include "contender.h"
 
 #include <pthread.h>
 #include <sched.h>

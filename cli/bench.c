@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/machine/env.h"
 #include "base/text/text.h"
-#include "bench/machine.h"
+#include "base/machine/machine.h"
 #include "plugins.h"
 #include "session.h"
 #include "worker.h"
@@ -303,31 +303,6 @@ static void time_cases(struct bench *bench)
     session_exit_if_interrupted(session);
 }
 
-/* Times the overhead of a call of rope_half, if that kernel and its default backend are selected. */
-static void time_overhead(struct session *session)
-{
-    static const uint64_t positions = (uint64_t)1 << 48; /* beyond those of all cases */
-    const struct posenc_backend *backend =
-        posenc_selection_of(POSENC_KERNEL_ROPE_HALF, POSENC_DTYPE_F32, 0).backend;
-    bool chosen = false;
-    for (size_t i = 0; i < session->selected.n; i++)
-        chosen |= session->selected.backends[i] == backend;
-    if (!chosen || plugins_is_stub(backend) || session->cli->cases.n > 0 ||
-        !selection_times_dtype(&session->selected, NULL, POSENC_DTYPE_F32) ||
-        (session->selected.names_kernels &&
-         !session->selected.kernels[POSENC_KERNEL_ROPE_HALF]))
-        return;
-    for (int i = 0; i < OVERHEAD_HEAD_COUNTS; i++) {
-        struct overhead overhead;
-        char id[EMIT_ID];
-        emit_overhead_id(POSENC_KERNEL_ROPE_HALF, overhead_heads[i], id);
-        if (shard_has_case(&session->shard, id) &&
-            overhead_measure(overhead_heads[i], &overhead))
-            session_append(session, emit_overhead(&overhead), positions + (uint64_t)i);
-        session_exit_if_interrupted(session);
-    }
-}
-
 static void time_all(struct bench *bench)
 {
     struct session *session = &bench->session;
@@ -337,8 +312,6 @@ static void time_all(struct bench *bench)
     choose_backends(bench);
     if (bench->n_cases > 0)
         time_cases(bench);
-    if (!session->cli->tune && !session->cli->problem && session->n_models == 0)
-        time_overhead(session);
     session_check_patterns(session);
 }
 

@@ -2,7 +2,7 @@
 #define _GNU_SOURCE
 #include "data.h"
 #include "base/text/text.h"
-#include "bench/machine.h"
+#include "base/machine/machine.h"
 #include "commit.h"
 #include "plugins.h"
 #include "worker.h"

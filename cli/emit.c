@@ -4,7 +4,7 @@
 #include "conformance/engine/judge.h"
 #include "plugins.h"
 #include "problem.h"
-#include "bench/machine.h"
+#include "base/machine/machine.h"
 #include "conformance/readers/vectors.h"
 #include "base/machine/env.h"
 #include "data.h"
@@ -72,7 +72,7 @@ static json_t *emit_env(void)
 {
     struct env_library library = { posenc_version(), posenc_cpu_key(), posenc_cpu_features(),
                                    machine_emulator(), posenc_build_id() };
-    return env_record(&library, "");
+    return env_record(&library);
 }
 
 static json_t *emit_backend(const struct posenc_backend *backend)
@@ -296,52 +296,24 @@ json_t *emit_bench(const struct bench_result *r)
                   speedup_member(r->vs_autovec), "control_pct", record_number(r->control_pct)));
 }
 
-static json_t *overhead_of(const struct overhead_ns *ns)
-{
-    return json_pack("{s:o,s:{s:o,s:o,s:o}}", "median_ns", record_number(ns->median), "ci",
-                     "level", record_number(ns->level), "lo", record_number(ns->low), "hi",
-                     record_number(ns->high));
-}
-
-void emit_overhead_id(enum posenc_kernel kernel, int64_t heads, char id[EMIT_ID])
-{
-    snprintf(id, EMIT_ID, "%s/f32/given/overhead-%d", posenc_kernel_name(kernel), (int)heads);
-}
-
-json_t *emit_overhead(const struct overhead *o)
-{
-    char id[EMIT_ID];
-    emit_overhead_id(o->kernel, o->heads, id);
-    return record_merge(
-        emit_result("overhead", o->kernel, POSENC_DTYPE_F32, "given", id, o->backend),
-        json_pack("{s:I,s:I,s:i,s:o,s:o,s:o,s:o,s:o}", "heads", (json_int_t)o->heads,
-                  "head_dim", (json_int_t)o->head_dim, "rounds", o->rounds, "function_ns",
-                  record_number(o->function_ns), "pace", record_number(o->machine_slowdown),
-                  "frontend", overhead_of(&o->by_way[OVERHEAD_PUBLIC]), "prepared",
-                  overhead_of(&o->by_way[OVERHEAD_PREPARED]), "control",
-                  overhead_of(&o->by_way[OVERHEAD_CONTROL])));
-}
-
 json_t *emit_count(const struct kernel_instructions *count,
                    const struct posenc_backend *backend, const char *build)
 {
     const struct problem *p = &count->problem;
-    const bool is_counted = count->call[0].by && count->call[1].by;
-    char id[EMIT_ID];
+    char id[96];
     problem_id(p, "count", id, sizeof id);
     json_t *record = record_merge(
         emit_result("count", p->kernel, p->dtype, problem_numerics_name(p), id, backend),
         json_pack("{s:s*,s:o*}", "build", build, "vector_width",
                   backend->lanes ? json_integer(plugins_lanes(backend)) : NULL));
-    if (!is_counted)
+    if (*count->reason)
         return record_merge(record, json_pack("{s:s}", "rejected", count->reason));
     return record_merge(record,
-                        json_pack("{s:s,s:o,s:o,s:o,s:o,s:o}", "by", count->call[0].by,
-                                  "elements", count_member((uint64_t)count->elements[0]),
-                                  "instructions", count_member(count->call[0].instructions),
-                                  "outside", count_member(count->call[0].outside),
-                                  "per_element", record_number(count->per_element), "per_call",
-                                  record_number(count->per_call)));
+                         json_pack("{s:s,s:o,s:o,s:o,s:o}", "by", instructions_method(),
+                                   "elements", count_member((uint64_t)count->elements[0]),
+                                   "instructions", count_member(count->instructions[0]),
+                                   "per_element", record_number(count->per_element), "per_call",
+                                   record_number(count->per_call)));
 }
 
 json_t *emit_footer(const struct records *records, bool complete, double wall_s, json_t *noise)

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/text/text.h"
 #include "conformance/engine/judge.h"
-#include "emit.h"
+
 #include "plugins.h"
 #include "session.h"
 #include "worker.h"
@@ -17,64 +17,38 @@ enum { COUNT_ID = 96 };
 /* A form is a kernel with a dtype and one of at most two numerics modes. */
 enum { MOST_FORMS = 2 * POSENC_KERNEL_COUNT * N_DTYPES };
 
-struct counting {
-    struct session *session;
-    size_t done, total; /* pairs of a form and a backend, provided or not */
-    size_t counted;
-    bool is_cut;   /* the time was up before all were done */
-    double most_s; /* 0: no limit */
-    double begun;  /* wall clock at the start */
-};
-
-static bool time_is_up(const struct counting *counting)
+/* Draws the progress; a step is a pair of a form and a backend, provided or not. */
+static void show_progress(const struct problem *form, const struct posenc_backend *backend,
+                          size_t done, size_t total, double most_s)
 {
-    return counting->most_s > 0.0 && clock_now() - counting->begun > counting->most_s;
-}
-
-static void show_progress(const struct counting *counting, const char *id, const char *backend)
-{
-    char case_id[160];
-    snprintf(case_id, sizeof case_id, "%s %s", backend, id);
+    char id[COUNT_ID], case_id[160];
+    problem_id(form, "count", id, sizeof id);
+    snprintf(case_id, sizeof case_id, "%s %s", backend->name, id);
     progress_draw(&(struct progress){ .command = "bench",
                                       .unit = "kernels on backends",
-                                      .done = (double)counting->done,
-                                      .total = counting->total,
-                                      .most_s = counting->most_s,
+                                      .done = (double)done,
+                                      .total = total,
+                                      .most_s = most_s,
                                       .notes = "",
                                       .case_id = case_id });
 }
 
-static void count_one(struct counting *counting, const struct posenc_backend *backend,
-                      const struct problem *form)
+/* Counts a form on a backend, unless it is not provided. Returns true if it was counted. */
+static bool count_form(struct session *session, const struct problem *form,
+                       const struct posenc_backend *backend)
 {
     const struct implementation implementation = implementation_of(backend);
     struct kernel_instructions count;
+    if (posenc_backend_unavailable_reason(backend) ||
+        !posenc_backend_provides(backend, form->kernel) ||
+        !(backend->f16_bf16 || form->dtype == POSENC_DTYPE_F32))
+        return false;
     worker_enter_kernel(posenc_kernel_name(form->kernel));
-    counting->counted += instructions_of_kernel(&implementation, form->kernel, form->dtype,
+    const bool counted = instructions_of_kernel(&implementation, form->kernel, form->dtype,
                                                 form->freqs.numerics, &count);
     worker_leave_kernel();
-    records_append(&counting->session->records, emit_count(&count, backend, NULL));
-}
-
-/* Counts a form on every backend that provides it. */
-static void count_form(struct counting *counting, const struct problem *form)
-{
-    struct session *session = counting->session;
-    char id[COUNT_ID];
-    problem_id(form, "count", id, sizeof id);
-    for (size_t i = 0; i < session->selected.n; i++) {
-        counting->is_cut = counting->is_cut || time_is_up(counting);
-        if (counting->is_cut)
-            return;
-        const struct posenc_backend *backend = session->selected.backends[i];
-        show_progress(counting, id, backend->name);
-        counting->done++;
-        if (!posenc_backend_unavailable_reason(backend) &&
-            posenc_backend_provides(backend, form->kernel) &&
-            (backend->f16_bf16 || form->dtype == POSENC_DTYPE_F32))
-            count_one(counting, backend, form);
-        session_exit_if_interrupted(session);
-    }
+    records_append(&session->records, emit_count(&count, backend, NULL));
+    return counted;
 }
 
 /* Lists the forms of the selected kernels, in each selected dtype and in each numerics mode that is counted. Omits
@@ -115,20 +89,24 @@ int bench_instructions(struct cli *cli)
     }
     session_begin(&session, cli, false);
     session_select_plugin_kernels(&session);
-    struct counting counting = { .session = &session,
-                                 .most_s = isnan(cli->time_limit) ? 0.0 : cli->time_limit,
-                                 .begun = clock_now() };
-    const size_t n = list_forms(&session, forms);
-    counting.total = n * session.selected.n;
-    for (size_t i = 0; i < n; i++)
-        count_form(&counting, &forms[i]);
+    const double begun = clock_now(), most_s = isnan(cli->time_limit) ? 0.0 : cli->time_limit;
+    const size_t n_backends = session.selected.n,
+                 total = list_forms(&session, forms) * n_backends;
+    size_t done = 0, counted = 0;
+    for (; done < total && (most_s <= 0.0 || clock_now() - begun <= most_s); done++) {
+        show_progress(&forms[done / n_backends], session.selected.backends[done % n_backends],
+                      done, total, most_s);
+        counted += count_form(&session, &forms[done / n_backends],
+                              session.selected.backends[done % n_backends]);
+        session_exit_if_interrupted(&session);
+    }
     progress_clear();
-    if (counting.is_cut)
+    if (done < total)
         text_print(stderr,
                    "posenc bench: --time-limit reached after %zu of %zu kernels on backends; "
                    "%zu counted\n",
-                   counting.done, counting.total, counting.counted);
+                   done, total, counted);
     session_check_patterns(&session);
-    session_end(&session, !counting.is_cut);
-    return counting.counted > 0 ? EXIT_OK : EXIT_SKIPPED;
+    session_end(&session, done == total);
+    return counted > 0 ? EXIT_OK : EXIT_SKIPPED;
 }

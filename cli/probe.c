@@ -7,11 +7,10 @@
  */
 #define _GNU_SOURCE
 #include "probe.h"
-#include "bench/machine.h"
 #include "base/clock.h"
-#include "base/machine/cpu_usage.h"
+#include "base/machine/machine.h"
+#include "base/machine/noise.h"
 #include "base/machine/sysfs.h"
-#include "base/statistics/threshold.h"
 #include "base/statistics/stats.h"
 #include "session.h"
 
@@ -31,7 +30,7 @@ static const char *const level_name[N_LEVELS] = { "cache", "DRAM" };
 
 /* ---- The probe ---- */
 
-enum { ROUNDS = 40000, FREQUENCIES = 4096 };
+enum { ROUNDS = 40000, FREQUENCIES = 4096, MOST_CPUS = 1024 };
 
 /* Rounds of three samples of the same rotation: logarithms of ratios for threshold_summarise(), and seconds. */
 struct probe_rounds {
@@ -282,7 +281,7 @@ static int find_other_cpu(const struct probe *probe, bool same_core)
     const json_t *env = json_array_get(probe->session->records.list, 1);
     const char *allowed = record_text(env, "cpus.list"),
                *siblings = record_text(env, "cpus.siblings");
-    for (int other = 0; probe->cpu >= 0 && other < CPU_USAGE_CPUS; other++)
+    for (int other = 0; probe->cpu >= 0 && other < MOST_CPUS; other++)
         if (other != probe->cpu && cpu_list_has(allowed, other) &&
             cpu_list_has(siblings, other) == same_core)
             return other;
@@ -387,7 +386,6 @@ static const char *run_probe(struct session *session)
 {
     const int cpu = record_int(json_array_get(session->records.list, 1), "cpus.best", -1);
     struct probe *probe = cli_allocate(1, sizeof *probe);
-    struct cpu_usage usage[2];
     probe->session = session;
     probe->quick = session->cli->quick;
     probe->start_s = clock_now();
@@ -395,19 +393,19 @@ static const char *run_probe(struct session *session)
         START_S + share_of(probe, GAPS_S + NOISE_S + PAGES_S + (double)4 * BESIDE_S);
     probe_save_affinity();
     probe->cpu = probe_pin_thread(pthread_self(), cpu) ? cpu : -1;
-    cpu_usage_snapshot("", clock_now(), &usage[0]);
+    json_t *before = cpu_usage_snapshot();
     session->at_timing_start = noise_read();
     choose_bytes(probe);
     const bool ready = probe->bytes[LEVEL_CACHE] > 0;
     if (ready)
         probe->measured = measure(probe);
     session->noise = noise_since(&session->at_timing_start);
-    cpu_usage_snapshot("", clock_now(), &usage[1]);
+    json_t *after = cpu_usage_snapshot();
     if (ready)
         records_append(&session->records,
-                       probe_record(probe, cpu_usage_record(&usage[0], &usage[1], getpid())));
-    cpu_usage_free(&usage[0]);
-    cpu_usage_free(&usage[1]);
+                       probe_record(probe, cpu_usage_between(before, after, getpid())));
+    json_decref(before);
+    json_decref(after);
     close_probe(probe);
     progress_clear();
     return ready ? NULL : "no memory, or no backend for rope_half";

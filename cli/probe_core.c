@@ -296,32 +296,9 @@ json_t *probe_gaps(double seconds, bool (*stop)(const void *user, const char *ac
 
 /* ---- Denormals ---- */
 
-enum { NUMBERS = 2048 };
-
-/* Times multiplications. The volatile factor and the barrier keep the compiler from removing them. */
-static double multiply_seconds(float factor, float *numbers)
-{
-    for (int i = 0; i < NUMBERS; i++)
-        numbers[i] = 0x1p-100f;
-    volatile float f = factor;
-    const double begin = clock_now();
-    for (int i = 0; i < NUMBERS; i++)
-        numbers[i] *= f;
-    __asm__ volatile("" : : "r"(numbers) : "memory");
-    return clock_now() - begin;
-}
-
 json_t *probe_denormals(void)
 {
-    enum { TIMES = 41 };
-    static float numbers[NUMBERS];
-    double normal[TIMES], denormal[TIMES];
-    for (int i = 0; i < TIMES; i++) {
-        normal[i] = multiply_seconds(0x1p-20f, numbers);
-        denormal[i] = multiply_seconds(0x1p-40f, numbers);
-    }
-    json_t *denormals = json_pack("{s:f}", "times",
-                                  stats_median(denormal, TIMES) / stats_median(normal, TIMES));
+    json_t *denormals = json_object();
     /* Bits of the control register that replace denormals by zero: FTZ and DAZ, or FZ. */
 #if defined(__x86_64__)
     json_object_set_new(denormals, "flushed", json_boolean(_mm_getcsr() & 0x8040));

@@ -6,7 +6,6 @@
 #define POSENC_CLI_SESSION_H
 
 #include "bench/instructions.h"
-#include "bench/overhead.h"
 #include "conformance/engine/engine.h"
 #include "conformance/models/model.h"
 #include "conformance/readers/vectors.h"
@@ -91,16 +90,12 @@ void emit_preamble(struct session *session);
 /* Returns the record of a check. `selection` has further options of its command, such as " --plugin mine.so". */
 json_t *emit_check(const struct conf_result *result, const char *selection);
 json_t *emit_bench(const struct bench_result *result);
-json_t *emit_overhead(const struct overhead *overhead);
 /* Returns the record of a count in a build, "base" or "head". */
 json_t *emit_count(const struct kernel_instructions *count,
                    const struct posenc_backend *backend, const char *build);
 /* Returns a record with the members that all results have. `numerics` is the numerics mode, or "given". */
 json_t *emit_result(const char *kind, enum posenc_kernel kernel, enum posenc_dtype dtype,
                     const char *numerics, const char *id, const struct posenc_backend *backend);
-/* Writes the id of the record of an overhead. */
-enum { EMIT_ID = 96 };
-void emit_overhead_id(enum posenc_kernel kernel, int64_t heads, char id[EMIT_ID]);
 /* Returns the footer, with the number of records of each kind. Takes the reference to `noise`, which may be NULL. */
 json_t *emit_footer(const struct records *records, bool complete, double wall_s, json_t *noise);
 

@@ -1,69 +1,55 @@
 /*
- * Reads counters of noise (see noise.h). proc(5) describes /proc/stat and /proc/vmstat, the kernel's documentation
- * accounting/psi and cgroup-v2.
+ * Reads counters of noise (see noise.h). proc(5) describes /proc/stat, /proc/PID/stat and /proc/vmstat, the kernel's
+ * documentation accounting/psi and cgroup-v2.
  */
 #define _DEFAULT_SOURCE
 #include "noise.h"
 #include "base/clock.h"
-#include "env_parts.h"
+#include "base/records.h"
+#include "env.h"
 #include "sysfs.h"
 
+#include <dirent.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
-/* Reads the ticks of all CPUs since boot: total, stolen by the hypervisor, and busy. */
-static void read_ticks(const char *root, struct noise_counters *watch)
+/* Clock ticks of one CPU or of all. */
+struct cpu_ticks {
+    unsigned long long total, steal;
+    double busy_s; /* without the time that the hypervisor took */
+};
+
+/* Reads a line "cpu ..." of all CPUs, or "cpu3 ..." of one. Returns false for another line. */
+static bool read_ticks(const char *line, struct cpu_ticks *ticks)
 {
     enum { USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL, KINDS };
     unsigned long long tick[KINDS] = { 0 };
-    FILE *file = sysfs_open(root, "/proc/stat");
-    if (!file)
-        return;
-    if (fscanf(file, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &tick[USER], &tick[NICE],
-               &tick[SYSTEM], &tick[IDLE], &tick[IOWAIT], &tick[IRQ], &tick[SOFTIRQ],
-               &tick[STEAL]) < 4)
-        memset(tick, 0, sizeof tick);
-    fclose(file);
+    *ticks = (struct cpu_ticks){ .total = 0 };
+    if (strncmp(line, "cpu", strlen("cpu")) != 0 ||
+        sscanf(line + strcspn(line, " "), "%llu %llu %llu %llu %llu %llu %llu %llu",
+               &tick[USER], &tick[NICE], &tick[SYSTEM], &tick[IDLE], &tick[IOWAIT], &tick[IRQ],
+               &tick[SOFTIRQ], &tick[STEAL]) < 4)
+        return false;
     for (int i = 0; i < KINDS; i++)
-        watch->ticks += tick[i];
-    watch->steal = tick[STEAL];
-    watch->busy_s = (double)(watch->ticks - tick[STEAL] - tick[IDLE] - tick[IOWAIT]) /
+        ticks->total += tick[i];
+    ticks->steal = tick[STEAL];
+    ticks->busy_s = (double)(ticks->total - tick[STEAL] - tick[IDLE] - tick[IOWAIT]) /
                     (double)sysconf(_SC_CLK_TCK);
+    return true;
 }
 
-static struct optional_counter known_if(bool known, double value)
-{
-    return (struct optional_counter){ known, known ? value : 0.0 };
-}
+/* ---- Counters ---- */
 
 /* Reads "some avg10=0.00 avg60=0.00 avg300=0.00 total=1234", in microseconds. */
-static struct optional_counter read_pressure(const char *root, const char *resource)
+static double read_pressure(const char *resource)
 {
     char line[128];
-    sysfs_line(root, line, sizeof line, "/proc/pressure/%s", resource);
+    sysfs_line(line, sizeof line, "/proc/pressure/%s", resource);
     const char *total = strncmp(line, "some ", 5) == 0 ? strstr(line, "total=") : NULL;
-    return known_if(total != NULL, total ? 1e-6 * strtod(total + strlen("total="), NULL) : 0.0);
-}
-
-static void read_counters(const char *root, struct noise_counters *watch)
-{
-    const char *vmstat = "/proc/vmstat";
-    double throttled = cgroup_limits(root).throttled_s,
-           in = sysfs_value_number(root, vmstat, "pswpin", -1.0),
-           out = sysfs_value_number(root, vmstat, "pswpout", 0.0);
-    /* All CPUs of a package are throttled together: the count of the first one is enough. */
-    double events = (double)sysfs_number(
-        root, -1, "/sys/devices/system/cpu/cpu0/thermal_throttle/package_throttle_count");
-    watch->throttled_s = known_if(throttled >= 0.0, throttled);
-    watch->swapped = known_if(in >= 0.0, in + out);
-    watch->throttle_events = known_if(events >= 0.0, events);
-    watch->wait_cpu_s = read_pressure(root, "cpu");
-    watch->wait_io_s = read_pressure(root, "io");
-    watch->wait_mem_s = read_pressure(root, "memory");
+    return total ? 1e-6 * strtod(total + strlen("total="), NULL) : -1.0;
 }
 
 static double seconds_of(struct timeval t)
@@ -71,35 +57,49 @@ static double seconds_of(struct timeval t)
     return (double)t.tv_sec + 1e-6 * (double)t.tv_usec;
 }
 
-struct noise_counters noise_read_from(const char *root)
+struct noise_counters noise_read(void)
 {
-    struct noise_counters watch = { 0 };
+    struct noise_counters now = { .wall_s = clock_now() };
     struct rusage own, children;
-    watch.wall_s = clock_now();
+    struct cpu_ticks ticks;
+    char line[256];
     if (getrusage(RUSAGE_SELF, &own) == 0 && getrusage(RUSAGE_CHILDREN, &children) == 0) {
-        watch.involuntary_switches = own.ru_nivcsw + children.ru_nivcsw;
-        watch.own_s = seconds_of(own.ru_utime) + seconds_of(own.ru_stime) +
-                      seconds_of(children.ru_utime) + seconds_of(children.ru_stime);
+        now.involuntary_switches = own.ru_nivcsw + children.ru_nivcsw;
+        now.own_s = seconds_of(own.ru_utime) + seconds_of(own.ru_stime) +
+                    seconds_of(children.ru_utime) + seconds_of(children.ru_stime);
     }
-    read_ticks(root, &watch);
-    read_counters(root, &watch);
-    return watch;
-}
-
-struct noise_counters noise_read(void) { return noise_read_from(""); }
-
-/* Adds the growth of a counter, times `scale`, if both readings are known. */
-static void set_growth(json_t *noise, const char *name, struct optional_counter start,
-                       struct optional_counter stop, double scale)
-{
-    double growth = stop.value - start.value;
-    if (start.known && stop.known)
-        json_object_set_new(noise, name, json_real(growth > 0.0 ? scale * growth : 0.0));
+    sysfs_line(line, sizeof line, "/proc/stat");
+    read_ticks(line, &ticks);
+    now.busy_s = ticks.busy_s;
+    now.ticks = ticks.total;
+    now.steal = ticks.steal;
+    const double in = sysfs_value_number("/proc/vmstat", "pswpin"),
+                 out = sysfs_value_number("/proc/vmstat", "pswpout");
+    now.other[NOISE_THROTTLED] = cgroup_limits().throttled_s;
+    now.other[NOISE_WAIT_CPU] = read_pressure("cpu");
+    now.other[NOISE_WAIT_IO] = read_pressure("io");
+    now.other[NOISE_WAIT_MEM] = read_pressure("memory");
+    now.other[NOISE_SWAPPED] = in < 0.0 || out < 0.0 ? -1.0 : in + out;
+    /* All CPUs of a package are throttled together: the count of the first one is enough. */
+    now.other[NOISE_HEAT] =
+        sysfs_number("/sys/devices/system/cpu/cpu0/thermal_throttle/package_throttle_count");
+    return now;
 }
 
 json_t *noise_between(const struct noise_counters *start, const struct noise_counters *stop,
                       double load1)
 {
+    static const struct {
+        const char *name;
+        bool is_time;
+    } counters[NOISE_COUNTERS] = {
+        [NOISE_THROTTLED] = { "throttled_pct", true },
+        [NOISE_WAIT_CPU] = { "wait_cpu_pct", true },
+        [NOISE_WAIT_IO] = { "wait_io_pct", true },
+        [NOISE_WAIT_MEM] = { "wait_mem_pct", true },
+        [NOISE_SWAPPED] = { "swapped", false },
+        [NOISE_HEAT] = { "heat", false },
+    };
     /* Counters may go backwards when a machine migrates. */
     const double ticks = (double)stop->ticks - (double)start->ticks,
                  steal = (double)stop->steal - (double)start->steal;
@@ -113,17 +113,122 @@ json_t *noise_between(const struct noise_counters *start, const struct noise_cou
         return NULL;
     if (ticks > 0.0 && wall > 0.0)
         json_object_set_new(noise, "others", json_real(others > 0.0 ? others / wall : 0.0));
-    set_growth(noise, "throttled_pct", start->throttled_s, stop->throttled_s, per_cent);
-    set_growth(noise, "wait_cpu_pct", start->wait_cpu_s, stop->wait_cpu_s, per_cent);
-    set_growth(noise, "wait_io_pct", start->wait_io_s, stop->wait_io_s, per_cent);
-    set_growth(noise, "wait_mem_pct", start->wait_mem_s, stop->wait_mem_s, per_cent);
-    set_growth(noise, "swapped", start->swapped, stop->swapped, 1.0);
-    set_growth(noise, "heat", start->throttle_events, stop->throttle_events, 1.0);
+    for (int i = 0; i < NOISE_COUNTERS; i++) {
+        const double growth = fmax(stop->other[i] - start->other[i], 0.0);
+        if (start->other[i] >= 0.0 && stop->other[i] >= 0.0)
+            json_object_set_new(noise, counters[i].name,
+                                json_real(counters[i].is_time ? per_cent * growth : growth));
+    }
     return noise;
 }
 
 json_t *noise_since(const struct noise_counters *start)
 {
-    struct noise_counters stop = noise_read();
+    const struct noise_counters stop = noise_read();
     return noise_between(start, &stop, env_load_average());
+}
+
+/* ---- CPU usage ---- */
+
+static json_t *read_cpus(void)
+{
+    FILE *file = sysfs_open("/proc/stat");
+    json_t *busy = json_array();
+    struct cpu_ticks ticks;
+    char line[1024];
+    while (file && fgets(line, sizeof line, file)) {
+        if (!read_ticks(line, &ticks) || line[strlen("cpu")] == ' ')
+            continue; /* the sum of all CPUs */
+        const size_t cpu = strtoul(line + strlen("cpu"), NULL, 10);
+        while (json_array_size(busy) <= cpu)
+            json_array_append_new(busy, json_real(0.0));
+        const double steal_s = (double)ticks.steal / (double)sysconf(_SC_CLK_TCK);
+        json_array_set_new(busy, cpu, json_real(ticks.busy_s + steal_s));
+    }
+    if (file)
+        fclose(file);
+    return busy;
+}
+
+/* Parses "123 (name) S ppid ...". The name may have blanks and brackets. The 12th and 13th fields after it are ticks of
+ * CPU time. Returns NULL for another text. */
+static json_t *parse_process(char *line)
+{
+    char *open = strchr(line, '('), *close = strrchr(line, ')');
+    unsigned long long user, system;
+    if (!open || !close || close < open ||
+        sscanf(close + 1, " %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu %llu", &user,
+               &system) != 2)
+        return NULL;
+    *close = 0;
+    return json_pack("{s:o,s:f}", "name", record_string(open + 1), "cpu_s",
+                     (double)(user + system) / (double)sysconf(_SC_CLK_TCK));
+}
+
+json_t *cpu_usage_snapshot(void)
+{
+    char folder[SYSFS_PATH], line[1024];
+    json_t *processes = json_object();
+    snprintf(folder, sizeof folder, "%.200s/proc", sysfs_root);
+    DIR *all = opendir(folder);
+    for (struct dirent *entry; all && (entry = readdir(all));)
+        if (strspn(entry->d_name, "0123456789") == strlen(entry->d_name) &&
+            sysfs_line(line, sizeof line, "/proc/%.16s/stat", entry->d_name))
+            json_object_set_new(processes, entry->d_name, parse_process(line));
+    if (all)
+        closedir(all);
+    return json_pack("{s:f,s:o,s:o}", "wall_s", clock_now(), "busy", read_cpus(), "processes",
+                     processes);
+}
+
+/* Returns the time that the processes of each name took. */
+static json_t *sum_by_name(const json_t *start, json_t *stop, long self)
+{
+    json_t *sums = json_object(), *process;
+    const char *pid;
+    json_object_foreach(stop, pid, process)
+    {
+        const char *name = record_text(process, "name");
+        const double took = record_value(process, "cpu_s", 0.0) -
+                            record_value(json_object_get(start, pid), "cpu_s", 0.0),
+                     before = json_number_value(json_object_get(sums, name));
+        if (strtol(pid, NULL, 10) != self && took > 0.0)
+            json_object_set_new(sums, name, json_real(before + took));
+    }
+    return sums;
+}
+
+json_t *cpu_usage_between(const json_t *start, const json_t *stop, long self)
+{
+    enum { MOST_NAMES = 4 };
+    static const double least_cpus = 0.02; /* that a name takes to be reported */
+    const double wall = record_value(stop, "wall_s", 0.0) - record_value(start, "wall_s", 0.0);
+    const json_t *before = json_object_get(start, "busy"),
+                 *after = json_object_get(stop, "busy");
+    json_t *busy = json_array(), *taken = json_array(),
+           *sums = sum_by_name(json_object_get(start, "processes"),
+                               json_object_get(stop, "processes"), self);
+    for (size_t cpu = 0; cpu < json_array_size(after) && wall > 0.0; cpu++) {
+        const double share = (json_number_value(json_array_get(after, cpu)) -
+                              json_number_value(json_array_get(before, cpu))) /
+                             wall;
+        json_array_append_new(busy, json_real(fmin(fmax(share, 0.0), 1.0)));
+    }
+    for (int i = 0; i < MOST_NAMES && wall > 0.0; i++) {
+        const char *name, *top = NULL;
+        double most_s = least_cpus * wall;
+        json_t *sum;
+        json_object_foreach(sums, name, sum) if (json_number_value(sum) >= most_s)
+        {
+            most_s = json_number_value(sum);
+            top = name;
+        }
+        if (!top)
+            break;
+        json_array_append_new(taken,
+                              json_pack("{s:s,s:f}", "name", top, "cpus", most_s / wall));
+        json_object_del(sums, top);
+    }
+    json_decref(sums);
+    return json_pack("{s:o,s:o}", "busy", busy, "taken", taken);
 }

@@ -1,71 +1,63 @@
 /* Reads files of /proc and /sys; see sysfs.h. */
-#define _POSIX_C_SOURCE 200809L
 #include "sysfs.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-/* Prints the path of a file below a root. */
-static void print_path(char path[SYSFS_PATH], const char *root, const char *format,
-                       va_list list)
-{
-    size_t at = (size_t)snprintf(path, SYSFS_PATH, "%.200s", root);
-    vsnprintf(path + at, SYSFS_PATH - at, format, list);
-}
+const char *sysfs_root = "";
 
-FILE *sysfs_open(const char *root, const char *format, ...)
+static FILE *open_file(const char *format, va_list list)
 {
     char path[SYSFS_PATH];
-    va_list list;
-    va_start(list, format);
-    print_path(path, root, format, list);
-    va_end(list);
+    const size_t n = (size_t)snprintf(path, sizeof path, "%.200s", sysfs_root);
+    vsnprintf(path + n, sizeof path - n, format, list);
     return fopen(path, "r");
 }
 
-bool sysfs_has(const char *root, const char *format, ...)
+/* Reads the first line of a file that may be NULL, and closes it. */
+static bool read_line(FILE *file, char *line, size_t bytes)
 {
-    char path[SYSFS_PATH];
-    va_list list;
-    va_start(list, format);
-    print_path(path, root, format, list);
-    va_end(list);
-    return access(path, F_OK) == 0;
-}
-
-static bool read_first_line(const char *path, char *line, size_t bytes)
-{
-    FILE *file = fopen(path, "r");
-    bool read = file && fgets(line, (int)bytes, file);
+    const bool read = file && fgets(line, (int)bytes, file);
     if (file)
         fclose(file);
     line[read ? strcspn(line, "\n") : 0] = 0;
     return read;
 }
 
-bool sysfs_line(const char *root, char *line, size_t bytes, const char *format, ...)
+static double number_or_none(const char *text)
 {
-    char path[SYSFS_PATH];
-    va_list list;
-    va_start(list, format);
-    print_path(path, root, format, list);
-    va_end(list);
-    return read_first_line(path, line, bytes);
+    char *end;
+    const double value = strtod(text, &end);
+    return end != text ? value : -1.0;
 }
 
-long long sysfs_number(const char *root, long long fallback, const char *format, ...)
+FILE *sysfs_open(const char *format, ...)
 {
-    char path[SYSFS_PATH], line[64], *end;
     va_list list;
     va_start(list, format);
-    print_path(path, root, format, list);
+    FILE *file = open_file(format, list);
     va_end(list);
-    if (!read_first_line(path, line, sizeof line))
-        return fallback;
-    long long value = strtoll(line, &end, 10);
-    return end != line ? value : fallback;
+    return file;
+}
+
+bool sysfs_line(char *line, size_t bytes, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    const bool read = read_line(open_file(format, list), line, bytes);
+    va_end(list);
+    return read;
+}
+
+double sysfs_number(const char *format, ...)
+{
+    char line[64];
+    va_list list;
+    va_start(list, format);
+    read_line(open_file(format, list), line, sizeof line);
+    va_end(list);
+    return number_or_none(line);
 }
 
 /* Returns the value in a line of exactly that key, or NULL. */
@@ -79,9 +71,9 @@ static char *find_value(char *line, const char *key)
     return value;
 }
 
-bool sysfs_value(const char *root, const char *path, const char *key, char *value, size_t bytes)
+bool sysfs_value(const char *path, const char *key, char *value, size_t bytes)
 {
-    FILE *file = sysfs_open(root, "%s", path);
+    FILE *file = sysfs_open("%s", path);
     char line[4096];
     bool found = false;
     while (file && !found && fgets(line, sizeof line, file)) {
@@ -95,13 +87,11 @@ bool sysfs_value(const char *root, const char *path, const char *key, char *valu
     return found;
 }
 
-double sysfs_value_number(const char *root, const char *path, const char *key, double fallback)
+double sysfs_value_number(const char *path, const char *key)
 {
-    char text[64], *end;
-    if (!sysfs_value(root, path, key, text, sizeof text))
-        return fallback;
-    double value = strtod(text, &end);
-    return end != text ? value : fallback;
+    char text[64] = "";
+    sysfs_value(path, key, text, sizeof text);
+    return number_or_none(text);
 }
 
 /* ---- Lists of CPUs ---- */

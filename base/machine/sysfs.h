@@ -1,4 +1,4 @@
-/* Readers of /proc and /sys below a root: "" for this machine, or a folder with test data. */
+/* Readers of /proc and /sys. */
 #ifndef POSENC_SYSFS_H
 #define POSENC_SYSFS_H
 
@@ -12,20 +12,19 @@
 
 enum { SYSFS_PATH = 512 };
 
+/* Folder before each path: "" for this machine. Tests set a folder with the files of a made-up machine. */
+extern const char *sysfs_root;
+
 /* Opens a file for reading; returns NULL on failure. Paths are format strings and begin with a slash. */
-FILE *sysfs_open(const char *root, const char *format, ...) PRINTF_LIKE(2, 3);
-bool sysfs_has(const char *root, const char *format, ...) PRINTF_LIKE(2, 3);
+FILE *sysfs_open(const char *format, ...) PRINTF_LIKE(1, 2);
 /* Reads the first line of a file without its newline; returns false and "" if there is none. */
-bool sysfs_line(const char *root, char *line, size_t bytes, const char *format, ...)
-    PRINTF_LIKE(4, 5);
-/* Returns the number at the start of a file, or `fallback`. */
-long long sysfs_number(const char *root, long long fallback, const char *format, ...)
-    PRINTF_LIKE(3, 4);
+bool sysfs_line(char *line, size_t bytes, const char *format, ...) PRINTF_LIKE(3, 4);
+/* Returns the number at the start of a file, or -1. */
+double sysfs_number(const char *format, ...) PRINTF_LIKE(1, 2);
 /* Reads the value of the first line "key : value", "key value" or key="value" of a file. */
-bool sysfs_value(const char *root, const char *path, const char *key, char *value,
-                 size_t bytes);
-/* Returns such a value as a number, or `fallback`. */
-double sysfs_value_number(const char *root, const char *path, const char *key, double fallback);
+bool sysfs_value(const char *path, const char *key, char *value, size_t bytes);
+/* Returns such a value as a number, or -1. */
+double sysfs_value_number(const char *path, const char *key);
 
 /* Return true if a list of CPUs ("0-3,8") contains a CPU; and the number of CPUs in a list. */
 bool cpu_list_has(const char *list, int cpu);

@@ -6,8 +6,8 @@
  * each iteration, so that no compiler moves them out of the loop.
  */
 #include "bounds.h"
-#include "conversions.h"
 #include "impl/kernels/biases.h"
+#include "impl/kernels/dtype.h"
 #include "rotations.h"
 #include "tables.h"
 
@@ -16,7 +16,72 @@
 #define LOOP(kind)               LOOP_OF(kind, POSENC_ISA)
 #include "moves.h"
 
-/* ---- Conversions ---- */
+/* ---- Conversions: tables from f64 to f32, elements of 16 bits to f32 and back ---- */
+
+/* Numbers of a table before rounding: eight values repeated, for vectors of any length. */
+#define EIGHT 0.7, -0.71, 0.72, -0.73, 0.74, -0.75, 0.76, -0.77
+#define FORTY EIGHT, EIGHT, EIGHT, EIGHT, EIGHT
+static const double conversion_source[128] = { FORTY, FORTY, FORTY, EIGHT };
+#undef FORTY
+#undef EIGHT
+
+/* Returns numbers of a table, rounded from f64. */
+SIMD_INLINE vf load_rounded_constants(int64_t i)
+{
+    return vf_from_vd(vd_load(conversion_source + i % 64));
+}
+
+/* Returns computed numbers: those at `wide` in f32, or numbers in f64 that are rounded. */
+SIMD_INLINE vf load_constants(const float *wide, int64_t i)
+{
+    return wide ? vf_load(wide + i % 64) : load_rounded_constants(i);
+}
+
+/* Returns the elements at src + i, plus those of a table in f32; without src, computed numbers. */
+SIMD_INLINE vf load_or_constants(enum posenc_dtype type, const void *src, const float *wide,
+                                 int64_t i, int64_t n)
+{
+    vf value = src ? load_as(type, src, i, n) : load_constants(wide, i);
+    return src && type == POSENC_DTYPE_F32 ? vf_add(value, load_rounded_constants(i)) : value;
+}
+
+/* Converts four vectors at a time, after reading all of them. */
+SIMD_INLINE void convert(enum posenc_dtype type, void *dst, const void *src, const float *wide,
+                         int64_t n)
+{
+    const int64_t w = vf_lanes();
+    int64_t i = 0;
+
+    for (; i + 4 * w <= n; i += 4 * w) {
+        vf a = vf_pin(load_or_constants(type, src, wide, i, w)),
+           b = vf_pin(load_or_constants(type, src, wide, i + w, w));
+        vf c = vf_pin(load_or_constants(type, src, wide, i + 2 * w, w));
+        vf d = vf_pin(load_or_constants(type, src, wide, i + 3 * w, w));
+        store_as(type, dst, i, a, w);
+        store_as(type, dst, i + w, b, w);
+        store_as(type, dst, i + 2 * w, c, w);
+        store_as(type, dst, i + 3 * w, d, w);
+    }
+    for (; i < n; i += w) {
+        const int64_t part = n - i < w ? n - i : w;
+        store_as(type, dst, i, load_or_constants(type, src, wide, i, part), part);
+    }
+}
+
+/* Converts pairs of adjacent elements where that is faster. */
+SIMD_INLINE void convert_bf16(uint16_t *dst, const uint16_t *src, const float *wide, int64_t n)
+{
+    const int64_t w = vf_lanes();
+    int64_t i = 0;
+
+    for (; vf_prefers_bf16_pairs() && i + 2 * w <= n; i += 2 * w) {
+        vf even = load_constants(wide, i), odd = load_constants(wide, i + w);
+        if (src)
+            vf_load_bf16_pairs(src + i, &even, &odd);
+        vf_store_bf16_pairs(dst + i, even, odd);
+    }
+    convert(POSENC_DTYPE_BF16, dst + i, src ? src + i : NULL, wide, n - i);
+}
 
 /* n floats of memory hold n elements of f32, or 2 n elements of 16 bits. */
 LOOP(from_f64)
@@ -201,111 +266,6 @@ SIMD_INLINE void write_rows(enum row_kind kind, float *dst, const float *src, in
             write_runs_row(dst, onto ? src : NULL, from, row);
     }
 }
-
-/* Smallest distances of T5's 32 buckets up to 128, and columns of four heads: row r has 4 r + 1 to 4 r + 4. */
-enum { BUCKETS = 32, FARTHEST = 113, HEADS = 4 };
-static const int32_t nearest[BUCKETS + 1] = {
-    0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14,  15,     16,
-    19, 21, 24, 27, 31, 35, 40, 46, 52, 59, 67, 77, 87, 99, 113, 1 << 30
-};
-#define FOUR(r) 4 * (r) + 1, 4 * (r) + 2, 4 * (r) + 3, 4 * (r) + 4
-#define EIGHT(r)                                                                               \
-    FOUR(r), FOUR((r) + 1), FOUR((r) + 2), FOUR((r) + 3), FOUR((r) + 4), FOUR((r) + 5),        \
-        FOUR((r) + 6), FOUR((r) + 7)
-static const float buckets[BUCKETS * HEADS] = { EIGHT(0), EIGHT(8), EIGHT(16), EIGHT(24) };
-#undef EIGHT
-#undef FOUR
-
-/* Buckets of the last keys, which differ, and of one vector of keys before them. */
-struct bucket_line {
-    _Alignas(64) int32_t row[2 * POSENC_FREQS_PAD + FARTHEST + POSENC_FREQS_PAD];
-};
-
-SIMD_INLINE void fill_line(struct bucket_line *line)
-{
-    enum { STEP = 16, END = POSENC_FREQS_PAD + FARTHEST };
-    const int32_t *least = nearest;
-    int64_t from = 0;
-
-    __asm__("" : "+r"(least)); /* thresholds are unknown at compile time */
-    for (int64_t bucket = BUCKETS; bucket-- > 0;) {
-        const int64_t to = END - least[bucket];
-        for (int64_t k = from; k < to; k += STEP)
-            for (int64_t m = 0; m < STEP; m++)
-                line->row[k + m] = (int32_t)bucket;
-        from = to;
-    }
-}
-
-/* Columns of four heads, in vectors of buckets. */
-struct columns {
-    _Alignas(64) float of_head[HEADS][BUCKETS + POSENC_FREQS_PAD];
-};
-
-SIMD_INLINE void load_columns(struct columns *columns, const float *table, const int32_t *order)
-{
-    for (int64_t r = 0; r < BUCKETS; r += vf_lanes()) {
-        vf a, b, c, d;
-
-        vf_gather4(table, order + r, &a, &b, &c, &d);
-        vf_store(columns->of_head[0] + r, a);
-        vf_store(columns->of_head[1] + r, b);
-        vf_store(columns->of_head[2] + r, c);
-        vf_store(columns->of_head[3] + r, d);
-    }
-}
-
-/* Writes rows of four heads in whole vectors of keys, from columns in two vectors or by gathers. */
-SIMD_INLINE void write_four_heads(float *dst, const float *src, int64_t row, const float *table,
-                                  const struct columns *columns, const struct bucket_line *line)
-{
-    const int64_t w = vf_lanes(), all = row > FARTHEST ? (row - FARTHEST) / w * w : 0;
-    const float *p = columns->of_head[0], *q = columns->of_head[1], *r = columns->of_head[2],
-                *s = columns->of_head[3], *alike = table + (int64_t)(BUCKETS - 1) * HEADS;
-    int64_t j = 0;
-
-    for (; j < all; j += w)
-        put_strided(dst, src, j, row, vf_set1(alike[0]), vf_set1(alike[1]), vf_set1(alike[2]),
-                    vf_set1(alike[3]));
-    for (; j + w <= row; j += w) {
-        const int32_t *index = line->row + (POSENC_FREQS_PAD + FARTHEST - row + j);
-        vf a, b, c, d;
-
-        if (2 * w < BUCKETS) {
-            vf_gather4(table, index, &a, &b, &c, &d);
-        } else {
-            a = vf_lookup2(vf_load(p), vf_load(p + w), index);
-            b = vf_lookup2(vf_load(q), vf_load(q + w), index);
-            c = vf_lookup2(vf_load(r), vf_load(r + w), index);
-            d = vf_lookup2(vf_load(s), vf_load(s + w), index);
-        }
-        put_strided(dst, src, j, row, a, b, c, d);
-    }
-}
-
-SIMD_INLINE void write_heads(float *dst, const float *src, int64_t row, int64_t n)
-{
-    struct bucket_line line;
-    struct columns columns;
-    int32_t order[BUCKETS + POSENC_FREQS_PAD];
-    int64_t step = 1;
-
-    __asm__("" : "+r"(step)); /* and so are rows */
-    for (int64_t r = 0; r < BUCKETS + POSENC_FREQS_PAD; r++)
-        order[r] = (int32_t)((r < BUCKETS ? r : BUCKETS - 1) * step);
-    fill_line(&line);
-    for (; HEADS * row <= n; n -= HEADS * row, dst += HEADS * row) {
-        const float *table = buckets;
-
-        __asm__("" : "+r"(table)); /* differs from call to call */
-        if (2 * vf_lanes() >= BUCKETS)
-            load_columns(&columns, table, order);
-        write_four_heads(dst, src, row, table, &columns, &line);
-        src += src ? HEADS * row : 0;
-    }
-}
-
-EITHER(heads, write_heads(dst, src, third ? third - dst : (int64_t)n / HEADS, (int64_t)n))
 
 #define ROW(most) (third && third - dst < (most) ? third - dst : (most))
 EITHER(slope, write_rows(SLOPES, dst, src, ROW((int64_t)n), (int64_t)n))

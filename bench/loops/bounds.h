@@ -20,7 +20,7 @@
 /* Rows of a table that are written in parallel. BOUND_STEP holds two of the longest vectors for each of them. */
 enum { BOUND_ROWS = 8, BOUND_STEP = 1024 };
 
-/* Kinds of lower-bound loops:
+/* Kinds of lower-bound loops, with their names in records:
  *
  *   from_f64            rounds numbers from f64 to f32, and adds them to src: tables
  *   f16, bf16           converts src, or numbers in f64 or f32, through f32
@@ -35,7 +35,6 @@ enum { BOUND_ROWS = 8, BOUND_STEP = 1024 };
  *   slope               rows of slope times distance: ALiBi
  *   line                rows that read a short line backwards, each from one element further
  *   runs                rows that read a line forwards after a run of one value: T5
- *   heads               T5 for a single query: a line of 32 buckets, and a table lookup for each of four heads
  *   fetch               table lookups of four heads by an index
  *   c2p                 lookups in one row by columns that rise by at most one
  *   p2c                 lookups one by one, each in another row
@@ -44,29 +43,28 @@ enum { BOUND_ROWS = 8, BOUND_STEP = 1024 };
  *   chain               one row summed in order, a dependency chain
  */
 #define BOUND_KINDS(KIND, isa)                                                                 \
-    KIND(from_f64, isa)                                                                        \
-    KIND(f16, isa)                                                                             \
-    KIND(bf16, isa)                                                                            \
-    KIND(table, isa)                                                                           \
-    KIND(table_interleaved, isa)                                                               \
-    KIND(angles, isa)                                                                          \
-    KIND(rotate, isa)                                                                          \
-    KIND(rotate_f16, isa)                                                                      \
-    KIND(rotate_bf16, isa)                                                                     \
-    KIND(rotate_pairs, isa)                                                                    \
-    KIND(rotate_pairs_f16, isa)                                                                \
-    KIND(rotate_pairs_bf16, isa)                                                               \
-    KIND(norm, isa)                                                                            \
-    KIND(slope, isa)                                                                           \
-    KIND(line, isa)                                                                            \
-    KIND(runs, isa)                                                                            \
-    KIND(heads, isa)                                                                           \
-    KIND(fetch, isa)                                                                           \
-    KIND(c2p, isa)                                                                             \
-    KIND(p2c, isa)                                                                             \
-    KIND(both, isa)                                                                            \
-    KIND(sums, isa)                                                                            \
-    KIND(chain, isa)
+    KIND(from_f64, "f64 to f32", isa)                                                          \
+    KIND(f16, "f16", isa)                                                                      \
+    KIND(bf16, "bf16", isa)                                                                    \
+    KIND(table, "table", isa)                                                                  \
+    KIND(table_interleaved, "table by turns", isa)                                             \
+    KIND(angles, "angles", isa)                                                                \
+    KIND(rotate, "turn", isa)                                                                  \
+    KIND(rotate_f16, "turn in f16", isa)                                                       \
+    KIND(rotate_bf16, "turn in bf16", isa)                                                     \
+    KIND(rotate_pairs, "turn of pairs", isa)                                                   \
+    KIND(rotate_pairs_f16, "turn of pairs in f16", isa)                                        \
+    KIND(rotate_pairs_bf16, "turn of pairs in bf16", isa)                                      \
+    KIND(norm, "norm and turn", isa)                                                           \
+    KIND(slope, "slope", isa)                                                                  \
+    KIND(line, "line", isa)                                                                    \
+    KIND(runs, "runs", isa)                                                                    \
+    KIND(fetch, "fetch", isa)                                                                  \
+    KIND(c2p, "c2p", isa)                                                                      \
+    KIND(p2c, "p2c", isa)                                                                      \
+    KIND(both, "c2p and p2c", isa)                                                             \
+    KIND(sums, "sums", isa)                                                                    \
+    KIND(chain, "chain", isa)
 
 /* Kinds of rooflines, each by plain stores, with software prefetch, and by streaming stores:
  *
@@ -76,7 +74,8 @@ enum { BOUND_ROWS = 8, BOUND_STEP = 1024 };
  *   add         dst = src + third: a second input, such as learned_add
  */
 #define MOVE_KINDS(KIND, isa)                                                                  \
-    KIND(store, isa) KIND(in_place, isa) KIND(copy, isa) KIND(add, isa)
+    KIND(store, "store", isa)                                                                  \
+    KIND(in_place, "in place", isa) KIND(copy, "copy", isa) KIND(add, "add", isa)
 
 /* Number of the store roofline. Its four bytes are equal, so that memset() can write it. */
 enum { ROOFLINE_BYTE = 0x3f };
@@ -90,8 +89,8 @@ enum bound_moves { MOVES_NONE, MOVES_PLAIN, MOVES_WITH_HINTS };
 #define BOUND(kind, isa)                                                                       \
     void BOUND_NAME(kind, isa)(float *dst, const float *src, const float *third, size_t n)
 #ifdef BOUND_ISAS /* otherwise the kinds alone are needed */
-#define DECLARED(kind, isa) BOUND(kind, isa);
-#define MOVES(kind, isa)                                                                       \
+#define DECLARED(kind, unused, isa) BOUND(kind, isa);
+#define MOVES(kind, unused, isa)                                                               \
     BOUND(kind, isa);                                                                          \
     BOUND(kind##_prefetch, isa);                                                               \
     BOUND(kind##_stream, isa);

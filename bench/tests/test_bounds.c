@@ -104,18 +104,6 @@ static bool has_norm(const float *values, int n)
 
 /* ---- Biases ---- */
 
-/* Returns the bucket of T5's 32 up to 128. */
-static int bucket_of(int distance)
-{
-    static const int nearest[] = { 0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10,
-                                   11, 12, 13, 14, 15, 16, 19, 21, 24, 27, 31,
-                                   35, 40, 46, 52, 59, 67, 77, 87, 99, 113 };
-    int bucket = 31;
-    while (nearest[bucket] > distance)
-        bucket--;
-    return bucket;
-}
-
 /* Each row ends in a line of 112 keys or up to a vector more, with 0.5 before it. */
 static bool has_run(const float *values, int row, int r)
 {
@@ -137,8 +125,6 @@ static double bias_at(enum roofline_kind kind, int row, int i)
         return 0.25 * (i % row + 1);
     case BOUND_line: /* backwards, each row from a key later than the one before */
         return (i / row % 32 + row - i % row) % 8 + 1;
-    case BOUND_heads: /* of four heads each key's bucket, in steps of four, heads one apart */
-        return 4 * bucket_of(row - 1 - i % row) + i / row % 4 + 1;
     case BOUND_both:
         return column % 8 + 1;
     default:
@@ -249,7 +235,6 @@ static int default_row(enum roofline_kind kind, int n)
 {
     return kind == BOUND_table || kind == BOUND_table_interleaved ? n / BOUND_ROWS
            : kind == BOUND_line                                   ? 256
-           : kind == BOUND_heads                                  ? n / 4
                                                                   : n;
 }
 
@@ -261,10 +246,6 @@ static bool is_right_with_rows(const struct roofline_variant *loop)
     case BOUND_table_interleaved:
         for (int row = 32; row <= 256; row += 32)
             right = right && is_right(loop, row, true, BOUND_ROWS, MOST_FLOATS);
-        return right;
-    case BOUND_heads:
-        for (int row = 64; row <= 512; row += 64)
-            right = right && is_right(loop, row, true, 4, MOST_FLOATS);
         return right;
     case BOUND_slope:
     case BOUND_line:

@@ -1,10 +1,10 @@
 /*
- * Tests the harness on small cases: numbers make sense, backends that cannot be timed get a reason, and a kernel that
- * is wrong by one part in 2^17 in one element of the output gets no number. Under an emulator nothing is timed, and
+ * Tests the harness on small cases: numbers make sense, some limit binds each kernel, backends that cannot be timed get
+ * a reason, and a kernel that is wrong by one part in 2^17 in one element of the output gets no number. Under an emulator nothing is timed, and
  * that is tested there.
  */
 #include "bench/bench.h"
-#include "bench/machine.h"
+#include "base/machine/machine.h"
 #include "bench/rooflines.h"
 #include "base/tap/tap.h"
 
@@ -235,14 +235,17 @@ static void test_tolerance(void)
     require(is_wrong(&seen, 2), "another family may not differ by 2^-17");
 }
 
-/* Slices of a call give what the whole gives: the check compares with the oracle of the whole. */
-static void test_every_kernel_on_three_threads(void)
+/* One thread, and three: slices of a call give what the whole gives, as the check compares with the oracle of the
+ * whole. */
+static void test_every_kernel(void)
 {
     const struct posenc_backend *backends[] = { scalar() };
-    const struct bench_options options = { .threads = 3, .time_limit_s = 0.01, .seed = 3 };
-    for (int k = 0; k < POSENC_KERNEL_COUNT * 3; k++) {
-        const enum posenc_kernel kernel = (enum posenc_kernel)(k / 3);
-        const int form = k % 3;
+    for (int k = 0; k < POSENC_KERNEL_COUNT * 4; k++) {
+        const enum posenc_kernel kernel = (enum posenc_kernel)(k / 4);
+        const int form = k % 4; /* 3: on one thread */
+        const struct bench_options options = { .threads = form == 3 ? 1 : 3,
+                                               .time_limit_s = 0.01,
+                                               .seed = 3 };
         const bool bias_alone = kernel_on_scores(kernel) && !kernel_takes_x(kernel);
         struct bench_case c = { .level = "L1" };
         c.problem = problem_default(kernel);
@@ -254,7 +257,11 @@ static void test_every_kernel_on_three_threads(void)
             c.problem.heads = 2; /* fewer than threads: along queries */
         snprintf(c.id, sizeof c.id, "%s/%d", posenc_kernel_name(kernel), form);
         const struct stored_results seen = run_bench(&c, 1, backends, 1, &options);
-        require(!seen.results[0].reason, c.id);
+        const struct bench_result *r = &seen.results[0];
+        require(!r->reason && r->limit_resource && r->limit_kind && r->limit_variant &&
+                    r->limit_gbps > 0.0 && r->limit_ratio > 0.0 && r->limit_ratio < FAR &&
+                    r->limit_ratio >= 0.99 * r->roofline_ratio,
+                c.id);
     }
 }
 
@@ -363,7 +370,7 @@ static void test_shapes(void)
 static bool roofline_is_right(const struct roofline_variant *roofline, size_t at, size_t n)
 {
     enum { ALL = 640 };
-    /* EIGHT of bench/loops/conversions.h, and below ROOFLINE_CONSTANT of bench/loops/bounds.h. */
+    /* EIGHT of bench/loops/bounds.c, and below ROOFLINE_CONSTANT of bench/loops/bounds.h. */
     static const double made[] = { 0.7, -0.71, 0.72, -0.73, 0.74, -0.75, 0.76, -0.77 };
     static float dst[ALL], src[ALL], add[ALL], want[ALL];
     const enum roofline_kind kind = roofline->kind;
@@ -425,7 +432,7 @@ int main(void)
     test_numbers(2);
     test_tolerance();
     test_late_errors();
-    test_every_kernel_on_three_threads();
+    test_every_kernel();
     test_rejections();
     test_stop();
     return tap_end();

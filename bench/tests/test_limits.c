@@ -1,10 +1,10 @@
 /*
  * Tests limits: the lower-bound loop of a call and the tensors that it goes over; the limit that takes longest, in
- * samples that are made up; and for every kernel, that some limit binds it. Loops themselves are tested in
- * test_bounds.c.
+ * samples that are made up; and that a slow kernel is not its own limit. Loops themselves are tested in test_bounds.c.
  */
-#include "bench/machine.h"
+#include "base/machine/machine.h"
 #include "bench/harness.h"
+#include "conformance/problem/notation.h"
 #include "conformance/problem/signature.h"
 #include "conformance/problem/storage.h"
 #include "base/tap/tap.h"
@@ -15,36 +15,7 @@
 
 static bool near(double a, double b) { return fabs(a - b) <= 1e-6 * (1.0 + fabs(b)); }
 
-/* ---- Which loops ---- */
-
-static enum roofline_kind loop_of(const struct problem *problem)
-{
-    struct call call;
-    if (call_create(&call, problem, &tensor_allocator_default) != POSENC_OK)
-        return ROOFLINE_KIND_COUNT;
-    const struct loop_work work = loop_work_of_kernel(&call);
-    call_destroy(&call);
-    return work.floats > 0 ? work.kind : ROOFLINE_KIND_COUNT;
-}
-
-static void test_rotation_loops(void)
-{
-    static const enum roofline_kind kinds[2][3] = {
-        { BOUND_rotate, BOUND_rotate_f16, BOUND_rotate_bf16 },
-        { BOUND_rotate_pairs, BOUND_rotate_pairs_f16, BOUND_rotate_pairs_bf16 }
-    };
-    static const enum posenc_dtype dtypes[] = { POSENC_DTYPE_F32, POSENC_DTYPE_F16,
-                                                POSENC_DTYPE_BF16 };
-    for (int pairs = 0; pairs < 2; pairs++)
-        for (int d = 0; d < 3; d++) {
-            struct problem problem = problem_default(pairs ? POSENC_KERNEL_ROPE_INTERLEAVED
-                                                           : POSENC_KERNEL_ROPE_HALF);
-            problem.dtype = dtypes[d];
-            problem_derive(&problem);
-            require(loop_of(&problem) == kinds[pairs][d],
-                    "a rotation has the loop of its pairs and of its dtype");
-        }
-}
+/* ---- Loops of calls ---- */
 
 static void test_sample_scale(void)
 {
@@ -65,9 +36,7 @@ static void test_sample_scale(void)
     require(all, "a sample of a loop, so many times for each thread, is all of the call");
 }
 
-/* ---- What loops go over ---- */
-
-/* A call whose loops can be run; `before`: its first output as it was made; NULL: it failed. */
+/* A call whose loops can be run. `before` is its first output as it was made; NULL: the call failed. */
 struct opened {
     struct call call;
     struct timed_call timed;
@@ -81,9 +50,10 @@ static void open_timed_call(struct opened *o, const struct problem *problem, int
     if (!o->team || call_create(&o->call, problem, &tensor_allocator_default) != POSENC_OK ||
         !timed_call_open(&o->timed, &o->call, o->team, threads))
         return;
-    o->before = malloc((size_t)o->timed.n[0] * sizeof(float) + 1);
+    const size_t bytes = (size_t)o->timed.n[0] * sizeof(float);
+    o->before = malloc(bytes + 1);
     if (o->before)
-        memcpy(o->before, o->timed.dst[0], (size_t)o->timed.n[0] * sizeof(float));
+        memcpy(o->before, o->timed.dst[0], bytes);
 }
 
 static void close_timed_call(struct opened *o)
@@ -107,152 +77,117 @@ static struct contender run_loop(const struct opened *o, bool in_tensors)
     return c;
 }
 
-/* Adds slopes to the scores of a call: all that loops of whole blocks cover, each once, nothing else. */
-static void test_loop_over_scores(int threads)
+/* Returns true if a float, or pair of 16 bits, is as the loop of its call makes it in a single pass. */
+static bool is_written_once(const struct opened *o, const float *before, const float *after)
 {
-    struct problem problem = problem_default(POSENC_KERNEL_ALIBI_ADD);
-    problem.heads = 3;
-    problem.queries = 64;
-    problem.keys = 91;
-    problem.in_place = true;
-    problem_derive(&problem);
-    struct opened o;
-    open_timed_call(&o, &problem, threads);
+    const struct problem *p = &o->call.problem;
+    if (o->timed.work.kind ==
+        BOUND_slope) /* a bias from 0.25 on, larger by 0.25 from key to key */
+        return *after - *before > 0.24f && *after - *before < 0.25f * (float)p->keys + 0.01f;
+    if (p->kernel != POSENC_KERNEL_ROPE_INTERLEAVED)
+        return true;
+    const double a = (double)storage_get(p->dtype, before, 0),
+                 b = (double)storage_get(p->dtype, before, 1),
+                 first = (double)storage_get(p->dtype, after, 0),
+                 second = (double)storage_get(p->dtype, after, 1), off = 0x1p-8 * hypot(a, b);
+    return fabs(first - (0.8 * a - 0.6 * b)) <= off &&
+           fabs(second - (0.8 * b + 0.6 * a)) <= off;
+}
+
+/* Runs the loop over the tensors. It must write each float once, except the incomplete last block of each thread. */
+static bool covers_tensors(const struct opened *o)
+{
+    const struct timed_call *timed = &o->timed;
+    const int64_t rows = timed->work.row * timed->work.at_once,
+                  block = rows > LOOP_BLOCK ? rows : LOOP_BLOCK;
+    int64_t written[2] = { 0, 0 };
     bool right = true;
-    int64_t written = 0;
-    require(o.before, "a call with scores is opened");
-    if (o.before) {
-        const float *scores = o.timed.dst[0];
-        const struct contender c = run_loop(&o, true);
-        for (int64_t i = 0, at = 0; i < o.timed.n[0]; i++) {
-            const bool changed = memcmp(&scores[i], &o.before[i], sizeof *scores) != 0;
-            written += changed;
-            /* The rows of each thread begin at distance 1, whose bias is 0.25. */
-            if (changed && i > 0 && scores[i] - o.before[i] < 0.3f)
-                at = 0;
-            right = right && (!changed || near((double)scores[i] - (double)o.before[i],
-                                               0.25 * (double)(at + 1)));
-            at = at + 1 < problem.keys ? at + 1 : 0;
+    if (!o->call.problem.in_place)
+        for (int k = 0; k < 2; k++)
+            for (int64_t i = 0; i < timed->n[k]; i++)
+                timed->dst[k][i] = -77.0f;
+    memcpy(o->before, timed->dst[0], (size_t)timed->n[0] * sizeof(float));
+    const struct contender c = run_loop(o, true);
+    for (int64_t i = 0; i < timed->n[0]; i++)
+        if (memcmp(&timed->dst[0][i], &o->before[i], sizeof(float)) != 0) {
+            written[0]++;
+            right = right && is_written_once(o, &o->before[i], &timed->dst[0][i]);
         }
-        require(right, "each score that a loop changes gets the bias of its distance, once");
-        require(o.timed.work.kind == BOUND_slope && c.blocks == 0,
-                "the loop of slopes goes over the scores of its call");
-        require(written > o.timed.n[0] - threads * LOOP_BLOCK,
-                "a loop goes over all scores that whole blocks cover");
-        require(near(c.times * (double)written, (double)o.timed.work.floats),
-                "a loop is scaled from the scores that it covers to all");
-    }
-    close_timed_call(&o);
+    for (int64_t i = 0; i < timed->n[1]; i++)
+        written[1] += timed->dst[1][i] != -77.0f;
+    for (int k = 0; k < 2; k++)
+        right = right && timed->n[k] - written[k] <= timed->threads * (block - 1);
+    return right && c.blocks == 0 &&
+           near(c.times * (double)(written[0] + written[1]), (double)timed->work.floats);
 }
 
-/* Returns how many of n interleaved pairs of 16 bits are rotated by (0.8, 0.6), a pair in the room of each float; the
- * others are as they were. */
-static int64_t count_rotated_pairs(enum posenc_dtype type, const float *before,
-                                   const float *after, int64_t n, bool *right)
+/* Runs the loop over a block of the element type of the call. Loops of tensors must not be changed. */
+static bool covers_block(const struct opened *o)
 {
-    int64_t rotated = 0;
-    for (int64_t i = 0; i < n; i++) {
-        const double a = (double)storage_get(type, before + i, 0),
-                     b = (double)storage_get(type, before + i, 1),
-                     first = (double)storage_get(type, after + i, 0),
-                     second = (double)storage_get(type, after + i, 1),
-                     off = 0x1p-8 * hypot(a, b);
-        const bool changed = memcmp(before + i, after + i, sizeof *before) != 0;
-        *right = *right && (!changed || (fabs(first - (0.8 * a - 0.6 * b)) <= off &&
-                                         fabs(second - (0.8 * b + 0.6 * a)) <= off));
-        rotated += changed;
-    }
-    return rotated;
-}
-
-/* Rotates what is stored in 16 bits, over a call's tensor and over a block. */
-static bool runs_over_16_bits(enum posenc_dtype type, int threads)
-{
-    struct problem problem = problem_realistic(POSENC_KERNEL_ROPE_INTERLEAVED, type, 1 << 18);
-    problem.in_place = true;
-    struct opened o;
-    open_timed_call(&o, &problem, threads);
-    bool right = o.before;
-    if (right) {
-        const struct timed_call *timed = &o.timed;
-        const int64_t n = timed->n[0];
-        struct contender c = run_loop(&o, true);
-        const int64_t rotated = count_rotated_pairs(type, o.before, timed->dst[0], n, &right);
-        right = right && c.blocks == 0 && timed->work.floats == n &&
-                rotated > n - threads * LOOP_BLOCK &&
-                near(c.times * (double)rotated, (double)n);
-        c = run_loop(&o, false);
-        right = right && c.blocks > 0 &&
-                count_rotated_pairs(type, timed->blocks[0].stored, timed->blocks[0].out,
-                                    LOOP_BLOCK, &right) == LOOP_BLOCK;
-    }
-    close_timed_call(&o);
+    const struct contender c = run_loop(o, false);
+    const struct loop_block *block = &o->timed.blocks[0];
+    bool right = c.blocks > 0 &&
+                 memcmp(o->before, o->timed.dst[0], (size_t)o->timed.n[0] * sizeof(float)) == 0;
+    for (int i = 0; o->timed.work.stored && i < LOOP_BLOCK; i++)
+        right = right && is_written_once(o, &block->stored[i], &block->out[i]);
     return right;
 }
 
-/* Writes a table of which eight rows, written at once, are more than a block: sines are half a row from cosines. */
-static bool runs_over_rows(void)
+static void test_places_of_loops(void)
 {
-    enum { TOKENS = 24, WIDTH = 512, HALF = WIDTH / 2 };
-    struct problem problem = problem_default(POSENC_KERNEL_SINUSOIDAL);
-    problem.batch = 1;
-    problem.tokens = TOKENS;
-    problem.freqs.dim = WIDTH;
-    problem.layout = POSENC_LAYOUT_SIN_COS;
-    problem_derive(&problem);
-    struct opened o;
-    open_timed_call(&o, &problem, 1);
-    bool right = o.before && o.timed.n[0] == TOKENS * WIDTH;
-    if (right) {
-        const float *table = o.timed.dst[0];
-        memset(o.timed.dst[0], 0, TOKENS * WIDTH * sizeof *table);
-        const struct contender c = run_loop(&o, true);
-        right = c.blocks == 0 && near(c.times, 1.0);
-        for (int row = 0; row < TOKENS; row++)
-            for (const float *sine = table + row * WIDTH; sine < table + row * WIDTH + HALF;
-                 sine++)
-                right = right && near(hypot((double)sine[0], (double)sine[HALF]), 1.0);
+    static const struct {
+        const char *sentence, *problem;
+        enum roofline_kind kind;
+        bool in_tensors;
+    } calls[] = {
+        { "a loop of slopes goes over scores",
+          "alibi_add heads=3 queries=64 keys=91 in_place=true", BOUND_slope, true },
+        { "a loop goes over halves in f16",
+          "rope_half dtype=f16 heads=8 head_dim=128 rotary_dim=128 rows=64 tokens=64 "
+          "in_place=true",
+          BOUND_rotate_f16, true },
+        { "a loop goes over halves in bf16",
+          "rope_half dtype=bf16 heads=8 head_dim=128 rotary_dim=128 rows=64 tokens=64 "
+          "in_place=true",
+          BOUND_rotate_bf16, true },
+        { "a loop goes over pairs in f16",
+          "rope_interleaved dtype=f16 heads=8 head_dim=128 rotary_dim=128 rows=64 tokens=64 "
+          "in_place=true",
+          BOUND_rotate_pairs_f16, true },
+        { "a loop goes over pairs in bf16",
+          "rope_interleaved dtype=bf16 heads=8 head_dim=128 rotary_dim=128 rows=64 tokens=64 "
+          "in_place=true",
+          BOUND_rotate_pairs_bf16, true },
+        { "a loop goes over rows of which eight are more than a block",
+          "sinusoidal dim=512 tokens=24 layout=sin_cos", BOUND_table, true },
+        { "a loop goes over both tables", "rope_table rotary_dim=128 tokens=128", BOUND_table,
+          true },
+        { "a loop runs in its block if the call is shorter", "alibi heads=2 queries=4 keys=64",
+          BOUND_slope, false },
+        { "a loop of norms, which would grow in place, runs in its block",
+          "rope_qk_norm heads=8 head_dim=128 rotary_dim=128 rows=16 tokens=16 in_place=true",
+          BOUND_norm, false },
+        { "a loop that reads more than it writes runs in its block",
+          "relative_sum heads=8 queries=64 keys=64 relative=shaw max_distance=32", BOUND_sums,
+          false },
+    };
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        struct problem_line line;
+        struct arena arena = { .last = NULL };
+        char error[NOTATION_ERROR] = "";
+        bool right = notation_read(calls[i].problem, &line, &arena, error);
+        for (int threads = 1; threads < 4 && right; threads++) {
+            struct opened o;
+            open_timed_call(&o, &line.problem, threads);
+            right = o.before && o.timed.work.kind == calls[i].kind && covers_block(&o) &&
+                    (calls[i].in_tensors ? covers_tensors(&o) : run_loop(&o, true).blocks > 0);
+            close_timed_call(&o);
+        }
+        if (!right)
+            printf("# %s%s\n", calls[i].problem, error);
+        require(right, calls[i].sentence);
+        arena_free(&arena);
     }
-    close_timed_call(&o);
-    return right;
-}
-
-enum place { NOT_OPENED, IN_BLOCKS, IN_TENSORS };
-
-/* Returns where the loop of a kernel runs, on a call of so many bytes. In tensors it must write all outputs. */
-static enum place find_place_of_loop(enum posenc_kernel kernel, size_t bytes)
-{
-    const struct problem problem = problem_realistic(kernel, POSENC_DTYPE_F32, bytes);
-    struct opened o;
-    open_timed_call(&o, &problem, 1);
-    bool over = o.before;
-    for (int k = 0; over && k < 2 && o.timed.n[k] > 0; k++)
-        o.timed.dst[k][0] = -77.0f;
-    over = over && run_loop(&o, true).blocks == 0;
-    for (int k = 0; over && k < 2 && o.timed.n[k] > 0; k++)
-        over = o.timed.dst[k][0] != -77.0f;
-    const enum place place = !o.before ? NOT_OPENED : over ? IN_TENSORS : IN_BLOCKS;
-    close_timed_call(&o);
-    return place;
-}
-
-static void test_loops_over_tensors(void)
-{
-    for (int threads = 1; threads < 4; threads++) {
-        test_loop_over_scores(threads);
-        require(runs_over_16_bits(POSENC_DTYPE_F16, threads) &&
-                    runs_over_16_bits(POSENC_DTYPE_BF16, threads),
-                "a loop goes over elements of 16 bits, once, or over a block of them");
-    }
-    require(find_place_of_loop(POSENC_KERNEL_ROPE_TABLE, 1 << 16) == IN_TENSORS,
-            "a loop goes over both tables of its call");
-    require(runs_over_rows(), "a loop goes over rows as long as those of its call");
-    require(find_place_of_loop(POSENC_KERNEL_ALIBI, 1 << 12) == IN_BLOCKS,
-            "a loop runs in its block if the call is less than a block");
-    require(find_place_of_loop(POSENC_KERNEL_ROPE_QK_NORM, 1 << 16) == IN_BLOCKS,
-            "a loop runs in its block if the kernel is a norm, which would grow in place");
-    require(find_place_of_loop(POSENC_KERNEL_RELATIVE_SUM, 1 << 16) == IN_BLOCKS,
-            "a loop runs in its block if the kernel reads more than it writes");
     require(bench_in_caches(4096) && !bench_in_caches(SIZE_MAX),
             "caches hold 4 KiB, and not everything");
 }
@@ -262,7 +197,7 @@ static void test_loops_over_tensors(void)
 enum { ROUNDS = 9 };
 
 /* Contenders of a made-up run. */
-enum { ROW, OTHER, ROOF, CONVERSION, LOOP, PART, ENTERED, ENTERED_LOOP, FAKES };
+enum { ROW, OTHER, ROOF, CONVERSION, LOOP, PART, FAKES };
 
 struct fake_rounds {
     struct timed_call timed;
@@ -295,13 +230,10 @@ static void set_samples(struct fake_rounds *m, const double times[FAKES])
         m->contenders[ROOF + k].roofline = &m->variants[k];
     }
     m->contenders[CONVERSION].work = &m->timed.conversion;
-    m->contenders[LOOP].work = m->contenders[ENTERED_LOOP].work = &m->timed.work;
+    m->contenders[LOOP].work = &m->timed.work;
     m->contenders[ROW].backend = m->contenders[PART].backend = &row;
     m->contenders[OTHER].backend = &other;
     m->contenders[PART].partial = true;
-    m->contenders[ENTERED].roofline = &m->variants[0];
-    m->contenders[ENTERED_LOOP].roofline = &m->variants[2];
-    m->contenders[ENTERED].after_checks = m->contenders[ENTERED_LOOP].after_checks = true;
 }
 
 static const struct {
@@ -346,22 +278,6 @@ static const struct {
       { [ROW] = 100.0, [OTHER] = 92.0, [ROOF] = 60.0, [LOOP] = 95.0 },
       RESOURCE_PORTS,
       0.95 },
-    { "a roofline counts with the checks before it",
-      { [ROW] = 100.0, [ROOF] = 60.0, [LOOP] = 70.0, [PART] = 25.0, [ENTERED] = 80.0 },
-      RESOURCE_MEMORY,
-      0.8 },
-    { "checks make no other loop longer",
-      { [ROW] = 100.0, [ROOF] = 20.0, [LOOP] = 60.0, [ENTERED] = 30.0 },
-      RESOURCE_PORTS,
-      0.6 },
-    { "checks are no roofline by themselves",
-      { [ROW] = 100.0, [ROOF] = 60.0, [ENTERED] = 50.0 },
-      RESOURCE_MEMORY,
-      0.5 },
-    { "a loop counts without checks where it is slower than the row with them",
-      { [ROW] = 100.0, [ROOF] = 20.0, [LOOP] = 90.0, [ENTERED_LOOP] = 130.0 },
-      RESOURCE_PORTS,
-      0.9 },
     { "a roofline that is not reached counts even so",
       { [ROW] = 100.0, [ROOF] = 130.0 },
       RESOURCE_MEMORY,
@@ -390,46 +306,17 @@ static void test_longest_limit(void)
 /* A factor between two times that noise never reaches, however busy the machine. */
 static const double FAR = 30.0;
 
-static void store_result(void *user, const struct bench_result *result)
-{
-    *(struct bench_result *)user = *result;
-}
-
-static struct bench_result time_kernel(const struct problem *problem,
-                                       const struct posenc_backend *backend, int threads)
-{
-    const struct bench_case c = { .id = "a case", .level = "L1", .problem = *problem };
-    struct bench_options options = { .time_limit_s = 0.02, .seed = 1, .threads = threads };
-    struct bench_result result = { .limit_ratio = 0.0 };
-    char error[256];
-    require(bench_run(&c, 1, &backend, 1, &options, store_result, &result, error) == 0,
-            "it is timed");
-    printf("# %.3f of %s\n", result.limit_ratio,
-           result.limit_resource ? result.limit_resource : "nothing");
-    return result;
-}
-
 static void test_every_kernel(void)
 {
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
         const enum posenc_kernel kernel = (enum posenc_kernel)k;
         const struct problem problem = problem_realistic(kernel, POSENC_DTYPE_F32, 16384);
         const bool works = signature_of(kernel)->work > WORK_NONE;
-        const enum roofline_kind loop = loop_of(&problem);
-        char sentence[96];
-        snprintf(sentence, sizeof sentence,
-                 "%s has the loop of its work, and something binds it",
-                 posenc_kernel_name(kernel));
-        bool good = works ? loop >= BOUND_table && loop < ROOFLINE_KIND_COUNT
-                          : loop == ROOFLINE_KIND_COUNT;
-        for (int threads = 1; threads < 3 && !machine_emulator(); threads++) {
-            const struct bench_result r =
-                time_kernel(&problem, posenc_backend_find("scalar"), threads);
-            good = good && r.limit_resource && r.limit_kind && r.limit_variant &&
-                   r.limit_gbps > 0.0 && r.limit_ratio > 0.0 && r.limit_ratio < FAR &&
-                   r.limit_ratio >= 0.99 * r.roofline_ratio;
-        }
-        require(good, sentence);
+        struct opened o;
+        open_timed_call(&o, &problem, 1);
+        require(o.before && (o.timed.work.kind < ROOFLINE_KIND_COUNT) == works,
+                posenc_kernel_name(kernel));
+        close_timed_call(&o);
     }
 }
 
@@ -440,6 +327,11 @@ static enum posenc_status repeat_rows(const struct posenc_distance_args *args)
     for (int i = 0; i < 1000 && status == POSENC_OK; i++)
         status = posenc_backend_find("scalar")->distance_bias(args);
     return status;
+}
+
+static void store_result(void *user, const struct bench_result *result)
+{
+    *(struct bench_result *)user = *result;
 }
 
 static void test_slow_kernel(void)
@@ -456,8 +348,13 @@ static void test_slow_kernel(void)
     problem.queries = 16;
     problem.keys = 300;
     problem_derive(&problem);
-    const struct bench_result r = time_kernel(&problem, &slow, 1);
-    require(r.limit_ratio > 0.0 && r.limit_ratio < 1.0 / FAR,
+    const struct bench_case bench_case = { .id = "a case", .level = "L1", .problem = problem };
+    const struct bench_options options = { .time_limit_s = 0.02, .seed = 1, .threads = 1 };
+    const struct posenc_backend *backend = &slow;
+    struct bench_result r = { .limit_ratio = 0.0 };
+    char error[256];
+    require(bench_run(&bench_case, 1, &backend, 1, &options, store_result, &r, error) == 0 &&
+                r.limit_ratio > 0.0 && r.limit_ratio < 1.0 / FAR,
             "a kernel that is slow in each row is not its own limit");
 }
 
@@ -486,9 +383,8 @@ static void test_multiplied_samples(void)
 
 int main(void)
 {
-    test_rotation_loops();
     test_sample_scale();
-    test_loops_over_tensors();
+    test_places_of_loops();
     test_longest_limit();
     test_every_kernel();
     if (!machine_emulator()) {

@@ -3,7 +3,7 @@
  * is not. A side that is wrong, or that rejects its call, gets a reason and no number.
  */
 #include "bench/pairs.h"
-#include "bench/machine.h"
+#include "base/machine/machine.h"
 #include "base/statistics/stats.h"
 #include "base/tap/tap.h"
 

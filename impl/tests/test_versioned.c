@@ -102,36 +102,22 @@ static void test_older_arguments(void)
 
 /* ---- Reserved members ---- */
 
-static void require_reserved(struct posenc_rope_args args, const char *what)
-{
-    struct posenc_error error = { 0 };
-    require(posenc_rope_half(NULL, &args, &error) == POSENC_ERR_ARGUMENT &&
-                strstr(error.what, "reserved"),
-            what);
-}
-
 static void test_reserved_members(void)
 {
     struct rotation r;
-    for (int i = 0; i < 2; i++) {
-        struct posenc_rope_args args = make_args(&r);
-        args.out.reserved[i] = 1;
-        require_reserved(args, "a reserved member of out");
-        args = make_args(&r);
-        args.x.reserved[i] = -1;
-        require_reserved(args, "of x");
-        args = make_args(&r);
-        args.cos.reserved[i] = 1;
-        require_reserved(args, "of cos");
-        args = make_args(&r);
-        args.sin.reserved[i] = 1;
-        require_reserved(args, "of sin");
-        args = make_args(&r);
-        args.positions.reserved[i] = 1;
-        require_reserved(args, "of the positions");
-    }
-    struct posenc_t5_args t5 = posenc_t5_args_init();
     struct posenc_error error = { 0 };
+    struct posenc_rope_args args = make_args(&r);
+    int64_t *const members[] = { args.out.reserved, args.x.reserved, args.cos.reserved,
+                                 args.sin.reserved, args.positions.reserved };
+    bool rejected = true;
+    for (size_t i = 0; i < 2 * sizeof members / sizeof *members; i++) {
+        members[i / 2][i % 2] = i % 3 == 0 ? -1 : 1;
+        rejected = rejected && posenc_rope_half(NULL, &args, &error) == POSENC_ERR_ARGUMENT &&
+                   strstr(error.what, "reserved");
+        members[i / 2][i % 2] = 0;
+    }
+    require(rejected, "each reserved member of tensors and positions must be 0");
+    struct posenc_t5_args t5 = posenc_t5_args_init();
     int32_t thresholds[32];
     if (posenc_t5_buckets_compute(32, 128, false, thresholds, &t5.buckets, &error))
         abort();

@@ -8,6 +8,9 @@
 
 enum { VALUES_TRIED = 1 << 15, WIDEST = POSENC_FREQS_PAD };
 
+/* Forms of loads and stores: of a whole vector, of n lanes, of lanes that hold pairs of elements. */
+enum access { WHOLE, FIRST_N, COLD_N, STREAM, PAIRS, PAIRS_N };
+
 /* A test of one primitive: an operation with its counterpart in plain C, or a load or store. */
 struct test {
     const char *name;
@@ -26,8 +29,7 @@ struct test {
     uint64_t (*u64)(const uint64_t *x);
     int64_t (*source)(int64_t lane, int64_t lanes);
     enum posenc_dtype type;
-    bool whole; /* whole vectors, without n */
-    bool cold;  /* vf_store_cold_n */
+    enum access access;
 };
 
 /* ---- Lane by lane ---- */
@@ -97,40 +99,22 @@ static void u64_op(const struct test *test)
     }
 }
 
-#define SHIFTS(by) by(1) by(2) by(31) by(32) by(33) by(61) by(62) by(63)
-
-static void shift_left(const struct test *test)
+/* The number of bits to shift by is a constant. */
+static void shift(const struct test *test)
 {
     uint64_t x[WIDEST], got[WIDEST], wanted[WIDEST];
-    int64_t w = vf_lanes();
+    const int64_t w = vf_lanes();
+    const bool left = test->name[5] == 'l';
 
     draw_u64(x, 1, w);
 #define BY(by)                                                                                 \
     for (int64_t k = 0; k < w; k++)                                                            \
-        wanted[k] = x[k] << by;                                                                \
-    lanes_of(vq_shl(vq_load(x), by), got);                                                     \
+        wanted[k] = left ? x[k] << by : x[k] >> by;                                            \
+    lanes_of(left ? vq_shl(vq_load(x), by) : vq_shr(vq_load(x), by), got);                     \
     trying("by " #by, 0);                                                                      \
     expect_bits64(got, wanted, w);
-    SHIFTS(BY)
+    BY(1) BY(2) BY(31) BY(32) BY(33) BY(61) BY(62) BY(63)
 #undef BY
-    (void)test;
-}
-
-static void shift_right(const struct test *test)
-{
-    uint64_t x[WIDEST], got[WIDEST], wanted[WIDEST];
-    int64_t w = vf_lanes();
-
-    draw_u64(x, 1, w);
-#define BY(by)                                                                                 \
-    for (int64_t k = 0; k < w; k++)                                                            \
-        wanted[k] = x[k] >> by;                                                                \
-    lanes_of(vq_shr(vq_load(x), by), got);                                                     \
-    trying("by " #by, 0);                                                                      \
-    expect_bits64(got, wanted, w);
-    SHIFTS(BY)
-#undef BY
-    (void)test;
 }
 
 static void bits_of(const struct test *test)

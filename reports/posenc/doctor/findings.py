@@ -428,7 +428,8 @@ def _check_process(run: Run) -> Findings:
                        "Find the library that switches them off: one linked with -ffast-math does.",
                        "ldd $(command -v posenc); echo $LD_PRELOAD")  # fmt: skip
     elif flushed is False:
-        yield _fine("denormals", f"kept; a product that is one takes {times:.1f} times as long")
+        cost = f"; a product that is one takes {times:.1f} times as long" if times else ""
+        yield _fine("denormals", f"kept{cost}")
     aslr = number(run.env, "limits.aslr")
     if aslr == 0:
         words = "all processes get the same: the cost of a layout is in each time alike"
