@@ -56,8 +56,6 @@ struct conf_result {
     char worst_at[96];  /* place of the largest error: "position 497577 pair 317" */
     float got;          /* value there, */
     double want;        /* and the expected one */
-    const char *
-        range; /* range of positions, "2^20", if error_limits.txt has a row for the case; or NULL */
     const char *coverage;         /* exhaustive, searched, sampled */
     uint64_t checked, misrounded; /* values compared; values not correctly rounded */
     struct conf_classes classes;  /* all zero: no random problems */

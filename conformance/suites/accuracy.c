@@ -113,7 +113,7 @@ static void check_scan(struct suite_run *run, enum posenc_kernel kernel,
     struct tally t;
     struct comparison c;
     if (!tally_begin(&t, run, kernel, POSENC_DTYPE_F32, "accuracy", numerics_names[numerics],
-                     "scan-%s", range_id[range]))
+                     "scan-p2e%d", range_exponent[range]))
         return;
     compare_begin(&c, &t);
     int sets = 0, i = 0;
@@ -232,8 +232,8 @@ static void check_search(struct suite_run *run, enum posenc_kernel kernel, int r
 {
     struct tally t;
     struct comparison c;
-    if (!tally_begin(&t, run, kernel, POSENC_DTYPE_F32, "accuracy", "exact", "search-%s",
-                     range_id[range]))
+    if (!tally_begin(&t, run, kernel, POSENC_DTYPE_F32, "accuracy", "exact", "search-p2e%d",
+                     range_exponent[range]))
         return;
     t.result.coverage = "searched";
     compare_begin(&c, &t);
