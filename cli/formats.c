@@ -227,11 +227,10 @@ static void print_table(const struct checks_table *table, FILE *out)
 static void print_checks(const json_t *records, FILE *out)
 {
     struct checks_table table = { 0 };
-    size_t passed = 0, skipped = 0, inconclusive = 0;
+    size_t passed = 0, skipped = 0;
     const json_t *check;
     for (size_t at = 0; (check = next_of(records, "check", &at));) {
         passed += record_is(check, "status", "pass");
-        inconclusive += record_is(check, "status", "inconclusive");
         skipped +=
             record_is(check, "status", "skipped") || record_is(check, "status", "unsupported");
         count_check(&table, check);
@@ -240,10 +239,7 @@ static void print_checks(const json_t *records, FILE *out)
         return;
     const size_t failed = print_failures(records, out);
     print_table(&table, out);
-    text_print(out, "%zu failed, %zu passed, %zu skipped", failed, passed, skipped);
-    if (inconclusive > 0)
-        text_print(out, ", %zu inconclusive", inconclusive);
-    fputc('\n', out);
+    text_print(out, "%zu failed, %zu passed, %zu skipped\n", failed, passed, skipped);
 }
 
 /* ---- Timings ---- */

@@ -8,9 +8,6 @@
 #include "conformance/engine/tally.h"
 #include "conformance/problem/cases.h"
 
-/* Runs the cases of a suite, or of a part of it, for one kernel. */
-typedef void suite_function(struct suite_run *run, enum posenc_kernel kernel);
-
 /* Compares with golden vectors. */
 suite_function suite_vectors;
 /* Compares tables and random data with the oracle, within error limits. */
@@ -40,10 +37,6 @@ void side_effects_sweep(struct suite_run *run, const struct problem *problem);
 
 /* Requires that a call keeps the floating-point modes and raised exceptions of a caller that has unusual ones. */
 void require_modes_kept(struct tally *t, struct call *call, struct guard *guard);
-
-/* Ends the program with a message if a line of a compiled-in case file belongs to no case, and so would never run. */
-void require_known_lines(enum cases_file file, const char *name,
-                         bool (*is_known)(const struct problem_line *line));
 
 /* Run all suites that the options select, and return the number of failed or crashed results:
  *
