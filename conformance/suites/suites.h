@@ -1,6 +1,6 @@
 /*
- * The suites, and the functions that run all of them. suites.c has their order. suite_random is in
- * conformance/random/random.h.
+ * The suites, and the functions that run all of them. suites.c has their order. suite_properties and suite_random are
+ * in the headers of their folders.
  */
 #ifndef POSENC_SUITES_H
 #define POSENC_SUITES_H
@@ -18,8 +18,6 @@ suite_function suite_model;
 suite_function suite_digests;
 /* Checks accesses: guard pages, canaries, lengths, strides. */
 suite_function suite_memory;
-/* Checks relations between calls, without golden data. */
-suite_function suite_properties;
 /* Checks allocations, static memory, errno, threads. */
 suite_function suite_side_effects;
 /* Checks options->only: its values, its memory, its side effects. */
