@@ -60,6 +60,8 @@ static void send_check(void *user, const struct conf_result *result)
 {
     struct kernel_checks *kernel = user;
     json_t *record = checks_record(kernel->queue->checks, kernel->current, result);
+    if (result->range)
+        json_object_set_new(record, "range", json_string(result->range));
     kernel->first_case[0] = '\0';
     if (result->status != CONF_ELSEWHERE)
         snprintf(kernel->last_case, sizeof kernel->last_case, "%s", result->id);

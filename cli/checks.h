@@ -20,7 +20,8 @@ struct checks {
     const char *rerun;
     size_t max_jobs; /* 0: one for each CPU */
     double limit_s;  /* seconds of --limit; NaN: the default */
-    /* Receives the record of a check. Its status is "elsewhere" if another shard runs the check. */
+    /* Receives the record of a check. Its status is "elsewhere" if another shard runs the check. It has the member
+     * "range" if an error limit applies. */
     void (*on_record)(void *user, json_t *record);
     /* NULL, or called in the worker after the suites of an implementation. Records that it sends reach on_record(). */
     void (*after_suites)(void *user, size_t index, enum posenc_kernel kernel);

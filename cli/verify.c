@@ -1,10 +1,16 @@
-/* The command posenc verify: selects checks, and collects their records from workers (checks.h). */
+/*
+ * The command posenc verify: selects checks, collects their records from workers (checks.h), and lowers error limits
+ * (--update-error-limits).
+ */
 #define _POSIX_C_SOURCE 200809L
+#include "base/text/text.h"
 #include "checks.h"
 #include "conformance/program/connection.h"
 #include "problem.h"
 #include "session.h"
+#include "conformance/engine/error_limits.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +26,8 @@ struct verify {
     char rerun[1024]; /* options --plugin, --exec and --model for commands that rerun a check */
     char last[160];   /* backend and case of the last check, for the progress line */
     size_t n_passed_or_failed, n_failed, n_skipped;
-    uint64_t place; /* sort key of the last check among those of all shards */
+    uint64_t place;      /* sort key of the last check among those of all shards */
+    json_t *with_limits; /* checks with an error limit, for --update-error-limits */
 };
 
 /* ---- Arguments ---- */
@@ -30,6 +37,27 @@ static void check_arguments(const struct cli *cli)
     cli_check_operands(cli);
     if (cli->suite)
         cli_find_name("--suite", cli->suite, suites, N_SUITES);
+    if (cli->update_error_limits && !cli->error_limits)
+        cli_reject("--update-error-limits", NULL,
+                   "expected --error-limits FILE beside it: the file to write");
+    /* Limits that are lowered to the errors of some cases would make others fail. */
+    if (cli->update_error_limits &&
+        (!cli->full || cli->kernel.n > 0 || cli->cases.n > 0 || cli->shard))
+        cli_reject("--update-error-limits", NULL,
+                   "expected --full beside it, and every kernel and case in one run");
+    if (cli->error_limits &&
+        access(cli->error_limits, cli->update_error_limits ? R_OK | W_OK : R_OK) != 0)
+        cli_reject("--error-limits", cli->error_limits, "%s: expected a file of error limits",
+                   strerror(errno));
+}
+
+/* Reads --error-limits. Backends are selected before, since limits may be those of a family. */
+static void read_error_limits(const struct session *session)
+{
+    char error[ERROR_LIMITS_MESSAGE];
+    error_limits_add_backends(session->selected.backends, session->selected.n);
+    if (session->cli->error_limits && !error_limits_read(session->cli->error_limits, error))
+        cli_reject("--error-limits", NULL, "%s", error);
 }
 
 /* Returns the share of --time-limit, in seconds, for random problems of one kernel on one backend. */
@@ -141,11 +169,16 @@ static void receive_check(void *user, json_t *check)
         json_object_set_new(check, "command",
                             json_sprintf("posenc vectors answers %s%s --case %s",
                                          session->cli->answers, verify->rerun, id));
-    const bool failed = has_status(check, CONF_FAIL) || has_status(check, CONF_CRASH);
+    const bool failed = has_status(check, CONF_FAIL) || has_status(check, CONF_CRASH) ||
+                        has_status(check, CONF_WEAK);
     verify->n_failed += failed;
     verify->n_skipped += has_status(check, CONF_SKIPPED);
     verify->n_passed_or_failed += failed || has_status(check, CONF_PASS);
     snprintf(verify->last, sizeof verify->last, "%s %s", record_text(check, "backend"), id);
+    if (session->cli->update_error_limits && json_object_get(check, "range") &&
+        json_array_append_new(verify->with_limits, json_copy(check)) != 0)
+        abort(); /* without it, a limit would stay too high */
+    json_object_del(check, "range");
     session_append(session, json_incref(check), place);
 }
 
@@ -161,6 +194,39 @@ static void show_progress(void *user, size_t done, size_t total)
                                       .total = total,
                                       .notes = notes,
                                       .case_id = verify->last });
+}
+
+/* ---- --update-error-limits ---- */
+
+static struct conf_result result_of_check(const json_t *check, const struct selection *selected)
+{
+    struct conf_result r = { .status = has_status(check, CONF_PASS) ? CONF_PASS : CONF_FAIL,
+                             .kernel = posenc_kernel_find(record_text(check, "kernel")),
+                             .numerics = record_text(check, "numerics"),
+                             .range = record_text(check, "range"),
+                             .metric = record_text(check, "error.metric"),
+                             .max = record_value(check, "error.max", (double)NAN) };
+    snprintf(r.worst_at, sizeof r.worst_at, "%s", record_text(check, "error.worst_at"));
+    for (size_t i = 0; i < selected->n; i++)
+        if (strcmp(selected->backends[i]->name, record_text(check, "backend")) == 0)
+            r.backend = selected->backends[i];
+    return r;
+}
+
+static void lower_error_limits(const struct verify *verify)
+{
+    const struct cli *cli = verify->session.cli;
+    const size_t n = json_array_size(verify->with_limits);
+    struct conf_result *results = cli_allocate(n, sizeof *results);
+    char error[ERROR_LIMITS_MESSAGE];
+    for (size_t i = 0; i < n; i++)
+        results[i] =
+            result_of_check(json_array_get(verify->with_limits, i), &verify->session.selected);
+    const int lowered = error_limits_lower(cli->error_limits, results, n, error);
+    free(results);
+    if (lowered < 0)
+        cli_reject("--error-limits", cli->error_limits, "%s", error);
+    text_print(stderr, "posenc verify: %d limits lowered in %s\n", lowered, cli->error_limits);
 }
 
 /* ---- The command ---- */
@@ -229,26 +295,36 @@ static void verify_all(struct verify *verify)
     session_check_patterns(session);
 }
 
-int command_verify(struct cli *cli)
+static int verify_selected(struct verify *verify, struct cli *cli)
 {
-    if (cli->verbose)
-        return verify_verbose(cli);
-    struct verify verify = { .n_failed = 0 };
-    struct session *session = &verify.session;
+    struct session *session = &verify->session;
     check_arguments(cli);
     session_begin(session, cli, true);
+    read_error_limits(session);
     session_select_model_kernels(session);
-    write_rerun_options(&verify);
-    verify_all(&verify);
-    const bool judged = verify.n_passed_or_failed > 0 || session->in_other_shard;
+    write_rerun_options(verify);
+    verify_all(verify);
+    const bool judged = verify->n_passed_or_failed > 0 || session->in_other_shard;
+    if (cli->update_error_limits && verify->n_failed == 0)
+        lower_error_limits(verify);
     session_end(session, true);
-    if (verify.n_failed > 0)
+    if (verify->n_failed > 0)
         return EXIT_CONFORMANCE;
     if (judged)
         return EXIT_OK;
     cli_complain("nothing was checked", NULL, "%s",
-                 verify.n_skipped > 0
+                 verify->n_skipped > 0
                      ? "every check was skipped; the results say why"
                      : "no check fits: expected another --kernel, --dtype, --suite or --case");
     return EXIT_SKIPPED;
+}
+
+int command_verify(struct cli *cli)
+{
+    if (cli->verbose)
+        return verify_verbose(cli);
+    struct verify verify = { .with_limits = json_array() };
+    const int status = verify_selected(&verify, cli);
+    json_decref(verify.with_limits);
+    return status;
 }

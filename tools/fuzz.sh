@@ -7,6 +7,7 @@
 fuzz_seeds() { # NAME
     case $1 in
     cases) echo conformance/cases conformance/cases/golden ;;
+    error_limits) echo conformance/engine ;;
     esac
 }
 

@@ -169,6 +169,9 @@ says='short.so: cannot be loaded' # by the system, but where it would die of it
 rejects 'plug-in that was cut short' "$says" list --plugin "$scratch/short.so"
 rejects 'plug-in that is none' 'text.so: cannot be loaded.*expected a shared library' verify --plugin "$scratch/text.so"
 rejects 'library without the symbol' 'exports no posenc_plugin' verify --plugin "$PLUGIN_NONE"
+echo 'this is no limit' >limits.txt
+rejects 'error limits that are none' 'limits.txt:1:17: ' verify --error-limits "$scratch/limits.txt"
+rejects 'empty error limits' '/dev/null: holds no error limit' verify --error-limits /dev/null
 
 # ---- The environment ----
 

@@ -55,6 +55,7 @@ struct conf_result {
     char worst_at[96];    /* place of the largest error: "position 497577 pair 317" */
     float got;            /* value there, */
     double want;          /* and the expected one */
+    const char *range;    /* "2^20": positions of the row of error_limits.txt; NULL: it has none */
     const char *coverage; /* exhaustive, searched, sampled */
     uint64_t checked, misrounded; /* values compared; values not correctly rounded */
     struct conf_classes classes;  /* all zero: no random problems */

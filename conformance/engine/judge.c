@@ -131,14 +131,14 @@ void compare_next(struct comparison *c, const struct call *call,
         is_table_kernel(kernel) ? kernel : POSENC_KERNEL_SINUSOIDAL;
     const struct error_limit *limit =
         error_limits_find(table, backend, problem_numerics_name(&call->problem), at);
-    c->range = at;
+    c->range = range_name[at];
     c->lacks_limit = !limit;
     if (!limit)
         return;
     double scale = signature_argument(signature_of(kernel), MEMBER(scale))
                        ? fabs(call->problem.scale)
                        : posenc_freqs_view_of(call->freqs).attention_factor;
-    const bool absolute = limit->metric == LIMIT_abs;
+    const bool absolute = limit->is_absolute;
     c->kind = is_table_kernel(kernel) ? absolute ? COMPARE_ABS : COMPARE_ULP : COMPARE_SUM;
     if (absolute)
         c->limit = limit->limit * power_above(scale);
@@ -455,13 +455,16 @@ void compare_end(struct comparison *c)
 {
     struct tally *t = c->tally;
     struct conf_result *r = &t->result;
+    bool narrow = c->dtype != POSENC_DTYPE_F32,
+         table = c->kind == COMPARE_ULP || c->kind == COMPARE_ABS;
     if (r->status != CONF_PASS || (t->skipped && !c->checked)) /* a call was not made */
         return;
     describe_worst(c);
     r->metric = compare_metric(c);
+    r->range = table && !narrow ? c->range : NULL; /* error limits are for f32 results */
     if (c->lacks_limit)
-        require(t, false, "no error limit for %s %s 2^%d", posenc_kernel_name(r->kernel),
-                r->numerics, range_exponent[c->range]);
+        require(t, false, "no error limit for %s %s %s", posenc_kernel_name(r->kernel),
+                r->numerics, c->range);
     else if (!c->checked)
         require(t, false, "no value was compared");
     else if (within_limit(c))

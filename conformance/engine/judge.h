@@ -44,7 +44,7 @@ struct comparison {
     const struct call *call;
     enum compare_kind kind;
     enum posenc_dtype dtype; /* of the first output */
-    int range;               /* of positions, if there is an error limit */
+    const char *range;       /* of positions; NULL if none */
     double limit;            /* of the metric */
     double least_unit;       /* smallest unit of a limit in ulp, if the angle is rounded */
     double table_abs;        /* limit of the table inside a sum, if it is absolute */
@@ -60,7 +60,7 @@ struct comparison {
 
 /* Starts a comparison of one or more calls, with one result. */
 void compare_begin(struct comparison *c, struct tally *t);
-/* Starts the next call, of the same kernel, numerics mode and range of positions: an index of range_exponent, or
+/* Starts the next call, of the same kernel, numerics mode and range of positions: an index of range_name, or
  * RANGE_FARTHEST. The call must exist until the next one, or until compare_end() or compare_end_call(). */
 void compare_next(struct comparison *c, const struct call *call,
                   const struct posenc_backend *backend, int range);

@@ -111,7 +111,7 @@ static void check_scan(struct suite_run *run, enum posenc_kernel kernel,
     struct tally t;
     struct comparison c;
     if (!tally_begin(&t, run, kernel, POSENC_DTYPE_F32, "accuracy", numerics_names[numerics],
-                     "scan-p2e%d", range_exponent[range]))
+                     "scan-%s", range_id[range]))
         return;
     compare_begin(&c, &t);
     int sets = 0, i = 0;
@@ -230,8 +230,8 @@ static void check_search(struct suite_run *run, enum posenc_kernel kernel, int r
 {
     struct tally t;
     struct comparison c;
-    if (!tally_begin(&t, run, kernel, POSENC_DTYPE_F32, "accuracy", "exact", "search-p2e%d",
-                     range_exponent[range]))
+    if (!tally_begin(&t, run, kernel, POSENC_DTYPE_F32, "accuracy", "exact", "search-%s",
+                     range_id[range]))
         return;
     t.result.coverage = "searched";
     compare_begin(&c, &t);
