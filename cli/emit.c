@@ -215,8 +215,7 @@ static json_t *error_member(const struct conf_result *r)
 
 json_t *emit_check(const struct conf_result *r, const char *selection)
 {
-    const bool is_bad =
-        r->status == CONF_FAIL || r->status == CONF_CRASH || r->status == CONF_WEAK;
+    const bool is_bad = r->status == CONF_FAIL || r->status == CONF_CRASH;
     json_t *members =
         json_pack("{s:s,s:s,s:o*,s:o*,s:o*,s:o*,s:o*,s:o*,s:o*}", "suite", r->suite, "status",
                   conf_status_name[r->status], "reason", text_member(r->reason), "mistake",

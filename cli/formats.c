@@ -208,7 +208,7 @@ struct checks_table {
     const char *backends[BACKENDS_MAX];
     bool has_kernel[POSENC_KERNEL_COUNT];
     size_t ran[POSENC_KERNEL_COUNT][BACKENDS_MAX], failed[POSENC_KERNEL_COUNT][BACKENDS_MAX];
-    size_t n, n_failed, n_passed, n_inconclusive;
+    size_t n, n_failed, n_passed;
 };
 
 static void count_check(struct checks_table *table, const json_t *check)
@@ -219,7 +219,6 @@ static void count_check(struct checks_table *table, const json_t *check)
     table->n++;
     table->n_failed += check_has_failed(check);
     table->n_passed += record_is(check, "status", "pass");
-    table->n_inconclusive += record_is(check, "status", "inconclusive");
     if (kernel == POSENC_KERNEL_NONE)
         return;
     table->has_kernel[kernel] = true;
@@ -276,11 +275,8 @@ static void print_checks(const json_t *records, FILE *out)
     if (table.n_failed > LISTED)
         text_print(out, "and %zu more: --out jsonl has them all\n", table.n_failed - LISTED);
     print_checks_table(&table, out);
-    text_print(out, "%zu failed, %zu passed, %zu skipped", table.n_failed, table.n_passed,
-               table.n - table.n_failed - table.n_passed - table.n_inconclusive);
-    if (table.n_inconclusive > 0)
-        text_print(out, ", %zu inconclusive", table.n_inconclusive);
-    fputc('\n', out);
+    text_print(out, "%zu failed, %zu passed, %zu skipped\n", table.n_failed, table.n_passed,
+               table.n - table.n_failed - table.n_passed);
 }
 
 static void write_console(const json_t *records, FILE *out)

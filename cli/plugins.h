@@ -7,7 +7,7 @@
 #define POSENC_CLI_PLUGINS_H
 
 #include "conformance/engine/engine.h"
-#include "conformance/engine/plugin.h"
+#include "conformance/engine/library.h"
 
 /* Activity of a worker (worker_set_activity()) while it loads a plug-in. */
 #define PLUGINS_LOADING "while it was loaded"

@@ -32,8 +32,8 @@ build_aarch64() {
     # shellcheck disable=SC1091
     suite=$(. /etc/os-release && [ "$ID" = debian ] && echo "$VERSION_CODENAME")
     libraries=libstdc++-$(aarch64-linux-gnu-g++ -dumpversion | cut -d. -f1)-dev
-    emulated_build aarch64 arm64 "${suite:-bookworm}" libc6-dev "$libraries" libcriterion-dev \
-        libjansson-dev libbenchmark-dev libsleef-dev
+    emulated_build aarch64 arm64 "${suite:-bookworm}" libc6-dev "$libraries" libjansson-dev \
+        libbenchmark-dev libsleef-dev
 }
 
 # Prints the CPU with an SVE length. Linux offers all lengths up to the longest, and by default at most 512 bits.
@@ -60,7 +60,7 @@ test_riscv64() {
 
 riscv64_tools="clang-19:clang-19 ld.lld-19:lld-19 llvm-ar-19:llvm-19 qemu-riscv64:qemu-user $debian_keys"
 
-# Debian 13 is the first release for RISC-V. Its Criterion is not used: the runner has every suite.
+# Debian 13 is the first release for RISC-V.
 build_riscv64() {
     emulated_build riscv64 riscv64 trixie libc6-dev libgcc-14-dev libstdc++-14-dev libjansson-dev libbenchmark-dev \
         libsleef-dev

@@ -5,7 +5,7 @@
  * The environment variable POSENC_VECTORS names the folder of golden vectors. Without it, the suite of vectors is left
  * out.
  */
-#include "conformance/engine/plugin.h"
+#include "conformance/engine/library.h"
 #include "conformance/suites/suites.h"
 #include "conformance/readers/vectors.h"
 

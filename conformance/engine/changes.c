@@ -142,8 +142,8 @@ static void compare_runs(struct change_search *search, const struct problem *p,
 {
     struct tally base, head;
     if (p->kernel != search->head.kernel ||
-        !tally_begin_problem(&base, &search->base, p, suite, "%s%s", prefix, name) ||
-        !tally_begin_problem(&head, &search->head, p, suite, "%s%s", prefix, name))
+        !tally_begin_problem(&base, &search->base, p, suite, prefix, name) ||
+        !tally_begin_problem(&head, &search->head, p, suite, prefix, name))
         return;
     base.result.backend = search->base.backend;
     head.result.backend = search->head.backend;

@@ -16,7 +16,6 @@ enum conf_status {
     CONF_CRASH, /* the kernel raised a signal, exited or hung */
     CONF_UNSUPPORTED, /* the CPU lacks features that the backend requires */
     CONF_SKIPPED,     /* this machine, system or build cannot make the check */
-    CONF_WEAK,        /* the result is inconclusive */
     CONF_ELSEWHERE /* options->wants left the check to another process; there is no result here */
 };
 extern const char *const conf_status_name[]; /* by enum conf_status */
@@ -50,15 +49,14 @@ struct conf_result {
     bool searched;
     /* Problem of a failure, as --problem reads it (notation.h); "" if none, or if too long. */
     char problem[PROBLEM_LINE];
-    const char *metric; /* exact, ulp, pair_ulp, abs; NULL: the case measures no error */
-    double max, limit;  /* the largest error and its limit, in units of the metric */
-    double scale;       /* scale of the problem's table; 0: unknown, or no table */
-    char worst_at[96];  /* place of the largest error: "position 497577 pair 317" */
-    float got;          /* value there, */
-    double want;        /* and the expected one */
-    const char *
-        range; /* range of positions, "2^20", if error_limits.txt has a row for the case; or NULL */
-    const char *coverage;         /* exhaustive, searched, sampled */
+    const char *metric;   /* exact, ulp, pair_ulp, abs; NULL: the case measures no error */
+    double max, limit;    /* the largest error and its limit, in units of the metric */
+    double scale;         /* scale of the problem's table; 0: unknown, or no table */
+    char worst_at[96];    /* place of the largest error: "position 497577 pair 317" */
+    float got;            /* value there, */
+    double want;          /* and the expected one */
+    const char *range;    /* "2^20": positions of the row of error_limits.txt; NULL: it has none */
+    const char *coverage; /* exhaustive, searched, sampled */
     uint64_t checked, misrounded; /* values compared; values not correctly rounded */
     struct conf_classes classes;  /* all zero: no random problems */
 };

@@ -426,20 +426,6 @@ void require_within_limits(struct tally *t, const struct call *call,
         require(t, false, "%s: %s", call->outputs[c.output].name, own.result.reason);
 }
 
-bool compare_rounded(const struct call *call, uint64_t *checked)
-{
-    struct oracle_answer *answer = oracle_get_answer(call);
-    bool rounded = answer != NULL;
-    *checked = 0;
-    for (int o = 0; o < call->n_outputs; o++)
-        for (int64_t r = 0, width = call->outputs[o].width; r < call->outputs[o].rows; r++) {
-            rounded = rounded && is_row_rounded(call, answer, o, r);
-            *checked += (uint64_t)width;
-        }
-    oracle_release_answer(answer);
-    return rounded;
-}
-
 void compare_problem(struct comparison *c, const struct problem *problem, int range)
 {
     struct tally *t = c->tally;

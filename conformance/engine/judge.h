@@ -89,9 +89,6 @@ void compare_call(struct comparison *c, const double *const *given);
 /* Makes, runs and compares a call of a problem, and frees it; does nothing after a failure. */
 void compare_problem(struct comparison *c, const struct problem *problem, int range);
 
-/* Returns true if all values are correctly rounded, hence within any limit. Sets the number of values. */
-bool compare_rounded(const struct call *call, uint64_t *checked);
-
 /* Requires each value of a call to be within its limit. Kernels, modes and ranges may differ between the calls of one
  * tally; no worst value is kept. */
 void require_within_limits(struct tally *t, const struct call *call,

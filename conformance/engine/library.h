@@ -1,15 +1,50 @@
 /*
- * Loader of builds of libposenc and of plug-ins, so that two of them run side by side in one process.
+ * Shared objects: plug-ins, and builds of libposenc, so that two of them run side by side in one process. Error messages are
+ * printed after the path and a colon.
  *
- * Each call of library_open() loads a copy of the file, with code and data of its own. Functions of a build call each
- * other, never the program's functions of the same name. A plug-in uses the program's functions, as with --plugin.
- * Libraries that a build depends on are not copied: two builds share a dependency of the same name.
+ * A plug-in exports a backend as `const struct posenc_backend posenc_plugin`.
  */
 #ifndef POSENC_LIBRARY_H
 #define POSENC_LIBRARY_H
 
-#include "plugin.h"
+#include "conformance/problem/problem.h"
 
+enum { PLUGIN_ERROR = 1024 };
+
+/* ---- Plug-ins ---- */
+
+/* Opens a shared object, which is never closed, and returns its backend, or NULL and a message. */
+const struct posenc_backend *plugin_find(const char *path, char error[PLUGIN_ERROR]);
+
+/* Returns true if a backend is valid for this program; its name may be that of another backend. */
+bool plugin_check(const struct posenc_backend *backend, char error[PLUGIN_ERROR]);
+/* Returns true if no other backend has the name. */
+bool plugin_has_free_name(const struct posenc_backend *backend, char error[PLUGIN_ERROR]);
+
+/* Opens each *.so of a folder in alphabetical order, and adds its backend to the library's list. Passes failures to
+ * `rejected`, and returns their number. A missing folder is no failure, but one that cannot be read is. */
+typedef const struct posenc_backend *plugin_opener(const char *path, char error[PLUGIN_ERROR]);
+typedef void plugin_failure_sink(const char *path, const char *error);
+size_t plugins_add_by(plugin_opener *open, const char *folder, plugin_failure_sink *rejected);
+
+/* Does the same for valid backends with new names; prints failures to stderr. */
+size_t plugins_add(const char *folder);
+
+/* Adds the plug-ins of this build, if any; returns the number of failures. */
+static inline size_t plugins_add_of_build(void)
+{
+#ifdef POSENC_PLUGINS
+    return plugins_add(POSENC_PLUGINS);
+#else
+    return 0;
+#endif
+}
+
+/* ---- Builds of the library ---- */
+
+/* Each call of library_open() loads a copy of the file, with code and data of its own. Functions of a build call each
+ * other, never the program's functions of the same name. A plug-in uses the program's functions, as with --plugin.
+ * Libraries that a build depends on are not copied: two builds share a dependency of the same name. */
 struct library {
     char *path;
     bool is_plugin;

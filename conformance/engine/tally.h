@@ -7,6 +7,7 @@
 #define POSENC_TALLY_H
 
 #include "conformance/oracle/oracle.h"
+#include "conformance/problem/cases.h"
 #include "conformance/problem/guard.h"
 #include "conformance/readers/vectors.h"
 #include "engine.h"
@@ -25,24 +26,25 @@ struct suite_run {
     size_t n_elsewhere;        /* checks of the current kernel that another process runs */
 };
 
-/* Returns true if the options select a case and the backend supports its type. */
-bool suite_selected(struct suite_run *run, const char *id);
-/* Counts and forwards a result, after setting its backend. */
-void suite_report(struct suite_run *run, struct conf_result *result);
-
 /* Announces a failure before its problem is run again. */
 void suite_announce(struct suite_run *run, const struct conf_result *result);
 
+/* Runs the cases of a suite, or of a part of it, for one kernel. */
+typedef void suite_function(struct suite_run *run, enum posenc_kernel kernel);
 /* A suite, or a part of one. It runs for each selected kernel that the backend provides. */
 struct suite {
     const char *name;
-    void (*run)(struct suite_run *run, enum posenc_kernel kernel);
+    suite_function *run;
     enum program_mode programs; /* the last mode in which it judges programs */
 };
 /* Runs n suites; returns the number of failed or crashed results. */
 size_t engine_run(const struct suite *suites, size_t n,
                   const struct implementation *implementation,
                   const struct conf_options *options, conf_sink *sink, void *user);
+
+/* Ends the program with a message if a line of a compiled-in case file belongs to no case, and so would never run. */
+void require_known_lines(enum cases_file file, const char *name,
+                         bool (*is_known)(const struct problem_line *line));
 
 /* ---- Tallies ---- */
 
@@ -65,11 +67,10 @@ __attribute__((format(printf, 7, 8))) bool tally_begin(struct tally *t, struct s
                                                        enum posenc_dtype dtype,
                                                        const char *suite, const char *numerics,
                                                        const char *name, ...);
-/* Does the same for a problem and its numerics mode. Also returns false if the problem has a 16-bit
- * tensor and the backend supports f32 alone. */
-__attribute__((format(printf, 5, 6))) bool
-tally_begin_problem(struct tally *t, struct suite_run *run, const struct problem *p,
-                    const char *suite, const char *name, ...);
+/* Does the same for a problem and its numerics mode. The name follows a prefix. Also returns false if the problem has a
+ * 16-bit tensor and the backend supports f32 alone. */
+bool tally_begin_problem(struct tally *t, struct suite_run *run, const struct problem *p,
+                         const char *suite, const char *prefix, const char *name);
 /* Counts a check; returns `ok`. The first failure sets the reason of the result. */
 __attribute__((format(printf, 3, 4))) bool require(struct tally *t, bool ok, const char *format,
                                                    ...);

@@ -2,7 +2,6 @@
 #ifndef POSENC_EXACT_SCALINGS_H
 #define POSENC_EXACT_SCALINGS_H
 
-#include "big.h"
 #include "exact.h"
 
 /* Parameters of scaled frequencies, and values computed from them that all pairs share. */

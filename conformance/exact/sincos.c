@@ -7,7 +7,6 @@
  * x keeps 128 significant bits however small it is, so sines near a zero are as accurate as others.
  */
 #include "exact.h"
-#include "big.h"
 
 #include <math.h>
 #include <pthread.h>

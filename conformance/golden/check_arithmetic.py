@@ -89,7 +89,7 @@ def check_256_bits() -> Iterator[str]:
 def check_angles() -> Iterator[str]:
     """Checks sines and cosines of angles of every magnitude below 2^60, as f64 and as f32.
 
-    Their relative error is below 2^-122, as big.h promises. The rounded results would not show it.
+    Their relative error is below 2^-122, as exact.h promises. The rounded results would not show it.
     """
     bound = mpfr(2) ** -122
     for k in range(20000):

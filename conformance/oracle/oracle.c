@@ -107,35 +107,23 @@ static int64_t count_values(const struct call *call)
     return n;
 }
 
-static void answer_destroy(struct oracle_answer *answer)
-{
-    if (answer) {
-        free(answer->key);
-        free(answer->values);
-        free(answer->floats);
-        free(answer);
-    }
-}
-
-/* Allocates an answer: one array of f64 for all outputs, and one of f32. */
+/* Allocates an answer: one block with the struct, all f64, all f32 and the key. */
 static struct oracle_answer *answer_allocate(const struct call *call, const char *key)
 {
     const bool has_magnitudes = oracle_has_magnitudes(call->problem.kernel);
-    const size_t n = (size_t)count_values(call);
-    struct oracle_answer *answer = calloc(1, sizeof *answer);
+    const size_t n = (size_t)count_values(call), n_doubles = has_magnitudes ? 2 * n : n;
+    struct oracle_answer *answer = malloc(sizeof *answer + n_doubles * sizeof(double) +
+                                          n * sizeof(float) + strlen(key) + 1);
     if (!answer)
         return NULL;
-    answer->key = strdup(key);
-    answer->values = malloc(((has_magnitudes ? 2 : 1) * n + 1) * sizeof *answer->values);
-    answer->floats = malloc((n + 1) * sizeof *answer->floats);
-    if (!answer->key || !answer->values || !answer->floats) {
-        answer_destroy(answer);
-        return NULL;
-    }
+    *answer = (struct oracle_answer){ .is_cached = false };
+    double *values = (double *)(answer + 1);
+    float *floats = (float *)(values + n_doubles);
+    answer->key = strcpy((char *)(floats + n), key);
     for (int64_t o = 0, at = 0; o < call->n_outputs; o++) {
-        answer->want[o] = answer->values + at;
-        answer->magnitudes[o] = has_magnitudes ? answer->values + n + at : NULL;
-        answer->stored[o] = answer->floats + at;
+        answer->want[o] = values + at;
+        answer->magnitudes[o] = has_magnitudes ? values + n + at : NULL;
+        answer->stored[o] = floats + at;
         at += call->outputs[o].rows * call->outputs[o].width;
     }
     return answer;
@@ -159,7 +147,7 @@ static struct oracle_answer *answer_compute(const struct call *call, const char 
     struct oracle_answer *answer = answer_allocate(call, key);
     struct oracle *oracle = answer ? oracle_create(call) : NULL;
     if (!oracle) {
-        answer_destroy(answer);
+        free(answer);
         return NULL;
     }
     bool more = true;
@@ -174,8 +162,6 @@ static struct oracle_answer *answer_compute(const struct call *call, const char 
     oracle_destroy(oracle);
     return answer;
 }
-
-static void destroy_node(void *answer) { answer_destroy(answer); }
 
 /* Returns true if the library's own functions made the inputs. Only then do they follow from the problem. */
 static bool has_library_inputs(const struct call *call)
@@ -200,7 +186,7 @@ struct oracle_answer *oracle_get_answer(const struct call *call)
         notation_print(&call->problem, NULL, key, sizeof key) >= sizeof key)
         return answer_compute(call, "");
     if (kernel != cached_kernel) {
-        tdestroy(cache, destroy_node);
+        tdestroy(cache, free);
         cache = NULL;
         cached_values = 0;
         cached_kernel = kernel;
@@ -220,5 +206,5 @@ struct oracle_answer *oracle_get_answer(const struct call *call)
 void oracle_release_answer(struct oracle_answer *answer)
 {
     if (answer && !answer->is_cached)
-        answer_destroy(answer);
+        free(answer);
 }

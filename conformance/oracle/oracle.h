@@ -35,10 +35,8 @@ struct oracle_answer {
     double *want[2], *magnitudes[2]; /* results of oracle_compute_row() */
     float *stored[2];                /* `want` rounded to f32, then to the output's type */
 
-    /* For oracle.c alone. */
-    char *key;      /* the problem in notation */
-    double *values; /* memory of want and magnitudes */
-    float *floats;  /* memory of stored */
+    /* For oracle.c alone. The arrays and the key are in the same block of memory. */
+    const char *key; /* the problem in notation */
     bool is_cached;
 };
 /* Returns the answer of a call, or NULL if out of memory. Answers are cached for calls of the same problem by other

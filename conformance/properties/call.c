@@ -11,6 +11,18 @@
  *   large                   parts of a call that exceeds the caches, for which kernels may take another path
  *   split                   any number of parts by posenc_split(); an element that is written twice in place would
  *                           be rotated twice
+ *
+ * Properties of kernels on attention scores; i is the query and j the key:
+ *
+ *   distance                bias(i, j) depends on i + query_offset - j alone; of relative_bias if all queries and keys
+ *                           have equal terms
+ *   by-batch                4 batches of 3 slopes give the bits of 12 heads
+ *   slopes                  slopes of 8 and 12 heads are those that Press et al. 2108.12409 print
+ *
+ * Properties of sums, by token or by key:
+ *
+ *   adjoint                 the sum is the transpose of the kernel that reads rows or terms: learned_grad of
+ *                           learned_add, relative_sum of relative_bias
  */
 #include "properties.h"
 
@@ -141,6 +153,61 @@ static void property_split(struct tally *t, const struct problem *p)
     check_split(t, &single);
 }
 
+/* ---- Attention scores ---- */
+
+/* Requires that a bias equals that of the previous query and key. */
+static void check_by_distance(struct tally *t, const struct call *out)
+{
+    for (EACH_ELEMENT(at, out))
+        if (at.row % out->problem.queries && at.column)
+            element_require(t, &at, call_row(out, 0, at.row - 1)[at.column - 1],
+                            "one query and one key before");
+}
+
+/* Gives every query and key the terms of the first one, and fills the x of an add with 1. */
+static void edit_no_content(struct call *call, const void *user)
+{
+    (void)user;
+    tensor_repeat_rows(storage_as_writable(&call->args.relative.c2p), 1);
+    tensor_repeat_rows(storage_as_writable(&call->args.relative.p2c), 1);
+    edit_fill_x(call, &plus_one);
+}
+
+/* log2 of the slopes of 8 heads. 12 heads have these, then every other slope of 16 heads. */
+static const double slope_log2[12] = { -1, -2, -3, -4, -5, -6, -7, -8, -0.5, -1.5, -2.5, -3.5 };
+
+/* One key before the query, the bias is -slope. The slope is within 1 ulp of the power of two. */
+static void check_slopes(struct tally *t, const struct call *out)
+{
+    for (int64_t h = 0; h < out->problem.heads; h++) {
+        const double want = -exp2(slope_log2[h]);
+        const float *row = call_row(out, 0, h * out->problem.queries);
+        require_within(t, (double)row[out->problem.query_offset - 1], want, -want * 0x1p-23,
+                       "bias one key behind, minus the slope");
+    }
+}
+
+/* ---- Sums ---- */
+
+/* Makes learned_add return the rows themselves: adding -0 changes no value. */
+static void edit_no_x(struct call *call, const void *user)
+{
+    (void)user;
+    edit_fill_x(call, &minus_zero);
+}
+
+/* Compares <rows, g> with <table, sums of g>. Each sum has at most n terms in f32, so it is within (n - 1) 2^-24 of the sum
+ * of their magnitudes, and n 2^-24 covers terms of higher order. */
+static void compare_adjoint(struct tally *t, const struct call *sums, const struct call *rows)
+{
+    const struct problem *p = &sums->problem;
+    const int64_t n = kernel_on_scores(p->kernel) ? p->keys : p->batch * p->tokens;
+    double magnitudes = 0.0, unused = 0.0;
+    const double forward = element_inner_product(rows, sums->x, &magnitudes);
+    require_within(t, element_inner_product(sums, rows->c2p ? rows->c2p : rows->table, &unused),
+                   forward, (double)n * 0x1p-24 * magnitudes, "<table, sums> and <rows, g>");
+}
+
 /* ---- All of them ---- */
 
 const struct property properties_call[] = {
@@ -157,5 +224,17 @@ const struct property properties_call[] = {
     { "large", .check_problem = property_large, .by_bits = true, .full_only = true },
     { "split", .check_problem = property_split, .by_bits = true, .applies_to = kernel_is_any,
       .problems = "parts", .in_place = true },
+    { "distance", .check_output = check_by_distance, .problems = "biases", .edit = edit_fill_x,
+      .user = &plus_one, .by_bits = true },
+    { "distance", .check_output = check_by_distance, .problems = "relative-distance",
+      .edit = edit_no_content, .by_bits = true },
+    { "by-batch", .twin = "batch=1 heads=12 slopes_by_batch=false", .problems = "biases",
+      .needed_field = "slopes_by_batch", .fields = "batch=4 heads=3 slopes_by_batch=true",
+      .edit = edit_fill_x, .user = &plus_one },
+    { "slopes", .check_output = check_slopes },
+    { "adjoint", .compare_outputs = compare_adjoint, .problems = "adjoint-of-add",
+      .twin = "learned_add", .twin_edit = edit_no_x },
+    { "adjoint", .compare_outputs = compare_adjoint, .problems = "sums",
+      .twin = "relative_bias" },
     { 0 },
 };

@@ -1,7 +1,17 @@
-/* Checks a property on a problem (see properties.h). */
+/*
+ * Suite of properties, with a result for each kernel and property. Properties are relations that define an encoding,
+ * or that make a kernel a function of its arguments; they need no golden data. The other files of this folder define
+ * them and derive their bounds:
+ *
+ *   call        every kernel: in place, numbering, strides, adds, parts; attention scores; sums
+ *   storage     16 bits
+ *   tables      sinusoidal, rope_table, axes, times, learned tables
+ *   rope        rotations, norms of heads
+ */
 #define _POSIX_C_SOURCE 200809L
 #include "properties.h"
 #include "conformance/engine/judge.h"
+#include "conformance/problem/cases.h"
 #include "conformance/problem/fields.h"
 #include "conformance/problem/storage.h"
 
@@ -24,7 +34,7 @@ bool kernel_has_output_dim(enum posenc_kernel kernel, enum dim dim)
     return false;
 }
 
-bool kernel_has_field(enum posenc_kernel kernel, const char *name)
+static bool kernel_has_field(enum posenc_kernel kernel, const char *name)
 {
     struct field field;
     return kernel_field_find(kernel, name, &field);
@@ -74,18 +84,6 @@ static struct problem with_fields(const struct property *property, struct proble
     return p;
 }
 
-/* Requires the expected value of each element. The x of `out` is that from before the edit (tally.h). */
-static void require_expected(struct tally *t, expected_value *expected, const struct call *out)
-{
-    const struct call *inputs = tally_create_call(t, NULL, &out->problem);
-    for (EACH_ELEMENT(at, inputs ? out : NULL)) {
-        const float term = expected(inputs, at.row, at.column);
-        const float want = inputs->x ? fmaf(element_x(&at), out->problem.x_scale, term) : term;
-        element_require(t, &at, storage_round(problem_output_dtype(&out->problem), want),
-                        "by hand");
-    }
-}
-
 /* Returns the second call of a property, or NULL on failure. */
 static const struct call *run_twin(struct tally *t, const struct property *property,
                                    const struct problem *p, const struct call *out)
@@ -116,15 +114,13 @@ static void check_calls(struct tally *t, const struct property *property,
         return;
     if (!require(t, has_number(out), "every value is a NaN"))
         return; /* NaNs equal one another */
-    const bool uses_twin = !property->expected && !property->check_output;
+    const bool uses_twin = !property->check_output;
     if ((twin != out) != uses_twin) {
         fprintf(stderr, "property %s %s\n", property->name,
                 uses_twin ? "compares a call with itself" : "ignores its second call");
         abort();
     }
-    if (property->expected)
-        require_expected(t, property->expected, out);
-    else if (property->check_output)
+    if (property->check_output)
         property->check_output(t, out);
     else if (property->compare_outputs)
         property->compare_outputs(t, out, twin);
@@ -132,13 +128,100 @@ static void check_calls(struct tally *t, const struct property *property,
         require_same_outputs(t, out, twin, property->name);
 }
 
-void property_check(struct tally *t, const struct property *property, const struct problem *p)
+static void property_check(struct tally *t, const struct property *property,
+                           const struct problem *p)
 {
     const struct problem own = with_fields(property, *p, property->fields);
     if (property->check_problem)
         property->check_problem(t, &own);
     else
         check_calls(t, property, &own);
+}
+
+/* ---- The suite ---- */
+
+static const struct property *const property_lists[] = {
+    properties_call,
+    properties_storage,
+    properties_tables,
+    properties_rope,
+};
+
+static const char *name_of_problems(const struct property *property)
+{
+    return property->problems ? property->problems : property->name;
+}
+
+static bool is_problem_of(const struct problem_line *line, const struct property *property)
+{
+    return strcmp(line->name, name_of_problems(property)) == 0;
+}
+
+static void check_problem(struct tally *t, const struct property *property, struct problem p)
+{
+    p.dtype = property->dtype;
+    problem_derive(&p);
+    property_check(t, property, &p);
+    tally_free_calls(t);
+    p.in_place = property->in_place && kernel_in_place(p.kernel);
+    if (p.in_place)
+        property_check(t, property, &p);
+    tally_free_calls(t);
+}
+
+static bool is_applied(const struct property *property, enum posenc_kernel kernel)
+{
+    bool has = property->applies_to && property->applies_to(kernel);
+    for (EACH_CASE(line, CASES_PROPERTIES))
+        has = has || (!property->applies_to && line->problem.kernel == kernel &&
+                      is_problem_of(line, property));
+    return has && (!property->needed_field || kernel_has_field(kernel, property->needed_field));
+}
+
+/* Returns true for a property that compares bits of results: with those of another call or of another part. */
+static bool compares_bits(const struct property *property)
+{
+    return property->by_bits ||
+           !(property->check_problem || property->check_output || property->compare_outputs);
+}
+
+static void check_property(struct suite_run *run, enum posenc_kernel kernel,
+                           const struct property *property)
+{
+    struct tally t;
+    const bool full = run->options->full;
+    bool has = false;
+    if (!is_applied(property, kernel) || (property->full_only && !full) ||
+        (run->options->program && compares_bits(property)) ||
+        !tally_begin(&t, run, kernel, property->dtype, "properties", NULL, "%s",
+                     property->name))
+        return;
+    for (EACH_CASE(line, CASES_PROPERTIES))
+        if (line->problem.kernel == kernel && is_problem_of(line, property) &&
+            (full || !*line->flags)) {
+            check_problem(&t, property, line->problem);
+            has = true;
+        }
+    if (!has && property->applies_to)
+        check_problem(&t, property, problem_default(kernel));
+    tally_end(&t);
+}
+
+static bool is_known_line(const struct problem_line *line)
+{
+    bool known = false;
+    for (size_t f = 0; f < sizeof property_lists / sizeof *property_lists; f++)
+        for (const struct property *property = property_lists[f]; property->name; property++)
+            known = known || is_problem_of(line, property);
+    return known;
+}
+
+void suite_properties(struct suite_run *run, enum posenc_kernel kernel)
+{
+    require_known_lines(CASES_PROPERTIES, "properties.txt", is_known_line);
+    for (size_t f = 0; f < sizeof property_lists / sizeof *property_lists; f++)
+        for (const struct property *property = property_lists[f]; property->name; property++)
+            check_property(run, kernel, property);
 }
 
 /* ---- Elements ---- */

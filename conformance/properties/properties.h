@@ -16,10 +16,6 @@
 
 #include <complex.h>
 
-/* Returns the expected value of column c of output row r, from inputs of the library's own call. If the kernel takes
- * x, it is the term that is added to x times x_scale. */
-typedef float expected_value(const struct call *inputs, int64_t r, int64_t c);
-
 /* A property has at most one of the functions below. If it has none, the outputs of both calls must have the same bits.
  * A twin is a second call, which differs from the first in some fields or edits. check_problem() runs calls of its own.
  * The other functions apply after the problem and its twin, if any, were run. */
@@ -28,7 +24,6 @@ struct property {
     void (*check_problem)(struct tally *t, const struct problem *p); /* makes its own calls */
     void (*check_output)(struct tally *t, const struct call *out);
     void (*compare_outputs)(struct tally *t, const struct call *out, const struct call *twin);
-    expected_value *expected; /* of each element of the output, to the bit */
 
     const char *fields; /* set in each problem: "tokens=20 batch=1"; may be NULL */
     call_edit *edit;    /* changes both calls before they run, given `user` */
@@ -47,10 +42,10 @@ struct property {
 
 /* Arrays of properties. Each ends with a property without a name. */
 extern const struct property properties_call[], properties_storage[], properties_tables[],
-    properties_rope[], properties_scores[];
+    properties_rope[];
 
-/* Checks a property on one problem. */
-void property_check(struct tally *t, const struct property *property, const struct problem *p);
+/* Checks relations between calls, without golden data. */
+suite_function suite_properties;
 
 /* ---- Kernels to which a property applies ---- */
 
@@ -58,8 +53,6 @@ bool kernel_is_any(enum posenc_kernel kernel);
 bool kernel_has_positions(enum posenc_kernel kernel);
 /* Returns true if an output has this dimension. */
 bool kernel_has_output_dim(enum posenc_kernel kernel, enum dim dim);
-/* Returns true if problems of the kernel have a field of this name. */
-bool kernel_has_field(enum posenc_kernel kernel, const char *name);
 
 /* Returns true if the backend provides another kernel. Otherwise reports the check as skipped. */
 bool property_can_call(struct tally *t, enum posenc_kernel other);

@@ -28,18 +28,13 @@
  *
  *   offset-alone       with an offset, data and strides of an array are not read
  *   stride-unsaid      an array of positions whose token stride is 0 is dense
- *   axes-apart         each pair has the values of the position on its own axis
- *   axes-restarted     if frequencies restart in each section, a section is an encoding of its own
- *   sections           a sinusoidal encoding of several axes has those of its sections side by side
+ *   sections           if frequencies restart in each section, an encoding of several axes has the encodings of its
+ *                      sections side by side
  *   whole-times        a time without a fraction gives the bits of the integer; -0 those of 0
  *   times-mirror       a negative time negates the sine and keeps the cosine
  *
- * Properties of learned tables:
+ * Property of learned tables:
  *
- *   adjoint            learned_grad is the transpose of learned_add: <row of each token, g> over the tokens is <table,
- *                      gradient> over the rows. Each element of the gradient is a sum of n terms in f32, within
- *                      (n - 1) 2^-24 of the sum of their magnitudes. The bound is twice that, to cover terms of
- *                      higher order
  *   padding-positions  positions beside padding are those of fairseq, RoBERTa and OPT
  *
  * References: Su et al. 2104.09864; Wang et al. 2409.12191 (axes); fairseq utils.make_positions; Hugging Face
@@ -175,53 +170,6 @@ static float element_of_twin(const struct element *at, const struct call *twin)
 
 /* ---- Axes ---- */
 
-/* Runs a problem of one axis, at the positions that the tokens of `image` have on that axis. */
-static const struct call *run_axis(struct tally *t, const struct problem *image, int axis,
-                                   call_edit *edit, const void *user)
-{
-    enum { MOST_TOKENS = 37 };
-    /* static, as the report of a failure prints them */
-    static int64_t positions[3][MOST_TOKENS];
-    struct problem p = *image;
-    if (!require(t, image->tokens <= MOST_TOKENS, "more than %d tokens", MOST_TOKENS))
-        return NULL;
-    memset(p.freqs.mrope_section, 0, sizeof p.freqs.mrope_section);
-    p.freqs.mrope_layout = POSENC_MROPE_LAYOUT_QWEN2_VL;
-    p.mrope_grid = 0;
-    for (int64_t token = 0; token < image->tokens; token++)
-        positions[axis][token] = problem_axis_position(image, 0, token, axis);
-    p.positions = positions[axis];
-    return tally_run(t, &p, edit, user);
-}
-
-/* Axis of each pair, as each model defines it: time, height or width. */
-static const struct {
-    int64_t time_pairs; /* identifies the model among the problems */
-    const char *axis_of_pair;
-} models[] = {
-    /* Qwen2-VL, Qwen3-VL, and sections that fill no vector */
-    { 16, "tttttttttttttttthhhhhhhhhhhhhhhhhhhhhhhhwwwwwwwwwwwwwwwwwwwwwwww" },
-    { 24, "thwthwthwthwthwthwthwthwthwthwthwthwthwthwthwthwthwthwthwthwtttt" },
-    { 11, "thwthwthwthwthwthwthwthwthwthwth" },
-};
-
-static void check_apart(struct tally *t, const struct call *got)
-{
-    const struct problem *p = &got->problem;
-    const int n_models = (int)(sizeof models / sizeof models[0]);
-    int model = 0;
-    while (model < n_models && models[model].time_pairs != p->freqs.mrope_section[0])
-        model++;
-    if (!require(t, model < n_models, "no model here has such sections"))
-        return;
-    for (int axis = 0; axis < 3; axis++) {
-        const struct call *want = run_axis(t, p, axis, NULL, NULL);
-        for (EACH_ELEMENT(at, want ? got : NULL))
-            if (models[model].axis_of_pair[at.column] == "thw"[axis])
-                element_require(t, &at, element_of_twin(&at, want), "at its axis' position");
-    }
-}
-
 /* Frequencies of one section, and its columns of a call with all sections. */
 struct section {
     struct posenc_freqs *freqs;
@@ -237,7 +185,27 @@ static void edit_section(struct call *call, const void *user)
     *(table ? &call->args.rope_table.freqs : &call->args.sinusoidal.freqs) = own->freqs;
 }
 
-/* Compares the columns of each section with a call of that section alone. */
+/* Compares the columns of a section with a call of that section alone, at the positions on its axis. */
+static void check_section(struct tally *t, const struct call *got, int axis,
+                          const struct section *own)
+{
+    enum { MOST_TOKENS = 37 };
+    static int64_t positions[MOST_TOKENS]; /* static, as the report of a failure prints them */
+    struct problem p = got->problem;
+    if (!require(t, p.tokens <= MOST_TOKENS, "more than %d tokens", MOST_TOKENS))
+        return;
+    for (int64_t token = 0; token < p.tokens; token++)
+        positions[token] = problem_axis_position(&got->problem, 0, token, axis);
+    memset(p.freqs.mrope_section, 0, sizeof p.freqs.mrope_section);
+    p.freqs.mrope_layout = POSENC_MROPE_LAYOUT_QWEN2_VL;
+    p.mrope_grid = 0;
+    p.positions = positions;
+    const struct call *want = tally_run(t, &p, edit_section, own);
+    for (EACH_ELEMENT(at, want ? got : NULL))
+        if (at.column >= own->from && at.column < own->from + own->columns)
+            element_require(t, &at, element_of_twin(&at, want), "as its own encoding");
+}
+
 static void check_sections(struct tally *t, const struct call *got)
 {
     const struct problem *p = &got->problem;
@@ -253,10 +221,7 @@ static void check_sections(struct tally *t, const struct call *got)
         if (!require(t, got->implementation->freqs_create(&spec, &own.freqs, NULL) == POSENC_OK,
                      "no frequencies for a section"))
             return;
-        const struct call *want = run_axis(t, p, axis, edit_section, &own);
-        for (EACH_ELEMENT(at, want ? got : NULL))
-            if (at.column >= own.from && at.column < own.from + own.columns)
-                element_require(t, &at, element_of_twin(&at, want), "as its own encoding");
+        check_section(t, got, axis, &own);
         got->implementation->freqs_destroy(own.freqs);
     }
 }
@@ -301,26 +266,7 @@ static void compare_mirror(struct tally *t, const struct call *right, const stru
                             "of the time without its sign");
 }
 
-/* ---- Learned tables: the gradient ---- */
-
-static void compare_adjoint(struct tally *t, const struct call *gradient,
-                            const struct call *rows)
-{
-    const double tokens = (double)(rows->problem.batch * rows->problem.tokens);
-    double magnitudes = 0.0, unused = 0.0;
-    const double forward = element_inner_product(rows, gradient->x, &magnitudes);
-    require_within(t, element_inner_product(gradient, rows->table, &unused), forward,
-                   2.0 * tokens * 0x1p-24 * magnitudes, "<table, gradient> and <rows, g>");
-}
-
-/* Makes learned_add return the rows themselves: adding -0 changes no value. */
-static void edit_zero_x(struct call *call, const void *user)
-{
-    (void)user;
-    edit_fill_x(call, &minus_zero);
-}
-
-/* ---- Learned tables: padding ---- */
+/* ---- Learned tables ---- */
 
 enum { BATCH = 4, TOKENS = 6 };
 static const uint8_t mask[BATCH * TOKENS] = {
@@ -330,23 +276,26 @@ static const uint8_t mask[BATCH * TOKENS] = {
     1, 0, 7, 0, 1, 0, /* within: any byte but 0 is a token */
 };
 
-/* Sets the positions that the library computes from the mask; all 0 if it rejects padding_idx. */
-static void edit_padding(struct call *call, const void *padding_idx)
+/* Sets the positions that the library computes from the mask for RoBERTa's padding_idx of 1; all 0 if it rejects that. Fills
+ * x with -0, so that the output has the rows of the table. */
+static void edit_padding(struct call *call, const void *zero)
 {
     int32_t *positions = (int32_t *)(uintptr_t)call_positions(call)->data;
-    if (call->implementation->padding_positions(
-            BATCH, TOKENS, mask, *(const int64_t *)padding_idx, positions, NULL) != POSENC_OK)
+    if (call->implementation->padding_positions(BATCH, TOKENS, mask, 1, positions, NULL) !=
+        POSENC_OK)
         memset(positions, 0, BATCH * TOKENS * sizeof *positions);
+    edit_fill_x(call, zero);
 }
 
-/* padding_idx of RoBERTa, and the positions that its code computes for the mask. OPT reads the same rows, as its
- * table adds an offset of 2. */
-static const int64_t published_idx = 1;
-static float published_row(const struct call *inputs, int64_t r, int64_t c)
+/* Compares with the positions that RoBERTa's code computes for the mask. OPT reads the same rows, as its table adds an
+ * offset of 2. */
+static void check_padding(struct tally *t, const struct call *out)
 {
     static const int64_t published[BATCH * TOKENS] = { 2, 3, 1, 1, 1, 1, 1, 1, 1, 2, 3, 4,
                                                        2, 3, 4, 5, 6, 7, 2, 1, 3, 1, 4, 1 };
-    return inputs->table[published[r] * inputs->problem.dim + c];
+    for (EACH_ELEMENT(at, out))
+        element_require(t, &at, out->table[published[at.row] * out->problem.dim + at.column],
+                        "at the published position");
 }
 
 /* ---- All of them ---- */
@@ -365,16 +314,12 @@ const struct property properties_tables[] = {
       .fields = "position_kind=offset batch=3", .twin = "", .twin_edit = edit_no_array },
     { "stride-unsaid", .applies_to = kernel_has_positions,
       .fields = "position_kind=i64 batch=3", .twin = "", .twin_edit = edit_no_stride },
-    { "axes-apart", .check_output = check_apart, .problems = "pictures", .by_bits = true },
-    { "axes-restarted", .check_output = check_sections, .by_bits = true },
     { "sections", .check_output = check_sections, .by_bits = true },
     { "whole-times", .twin = "position_kind=f32", .fields = "position_kind=i64",
       .twin_edit = edit_negative_zero },
     { "times-mirror", .compare_outputs = compare_mirror, .twin = "", .twin_edit = edit_negative,
       .by_bits = true },
-    { "adjoint", .compare_outputs = compare_adjoint, .problems = "adjoint-of-add",
-      .twin = "learned_add", .twin_edit = edit_zero_x },
-    { "padding-positions", .expected = published_row, .edit = edit_padding,
-      .user = &published_idx },
+    { "padding-positions", .check_output = check_padding, .edit = edit_padding,
+      .user = &minus_zero, .by_bits = true },
     { 0 },
 };

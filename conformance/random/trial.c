@@ -37,13 +37,10 @@ static void judge_values(struct trial *trial, const struct call *call)
 {
     struct tally t = { .run = trial->run };
     struct comparison c;
-    if (compare_rounded(call, &trial->result.checked)) {
-        trial->result.status = CONF_PASS;
-        return;
-    }
     t.result.kernel = call->problem.kernel;
     t.result.numerics = problem_numerics_name(&call->problem);
     compare_begin(&c, &t);
+    c.skips_rounded = true;
     compare_next(&c, call, t.run->backend, RANGE_FARTHEST);
     const double tolerance = find_tolerance(t.run->backend, call);
     c.limit *= tolerance;

@@ -8,7 +8,7 @@
 
 #include "conformance/engine/tally.h"
 
-/* ---- Allocations: allocations.c ---- */
+/* ---- Single calls: watched_calls.c ---- */
 
 /* Numbers of heap blocks and memory maps that this thread allocated and freed. Calls by plug-ins count, too, as the
  * program defines malloc(), mmap() and their relatives, but not pvalloc(), mremap() and sbrk(). */
@@ -20,8 +20,6 @@ struct allocation_counts allocation_counts_now(void);
 /* Returns the reason why allocations cannot be counted, or NULL if they can. */
 const char *allocations_unavailable_reason(void);
 
-/* ---- Static memory: statics.c ---- */
-
 /* Static variables of the object (program or plug-in) that contains a kernel. They are read-only during a watch. The
  * first write to each page faults; the handler describes the first of all, and lets each proceed. */
 struct static_memory {
@@ -30,51 +28,23 @@ struct static_memory {
     const char *load_address;
     char first_write[128]; /* description of the first write, or empty */
 };
-/* Finds the static variables of the object that contains a kernel. */
-struct static_memory static_memory_find(void (*kernel)(void));
 /* Returns the reason why writes cannot be detected, or NULL if they can. */
 const char *static_memory_unavailable_reason(void);
-/* Starts a watch of this thread's calls. Returns false if the object was not found, or its memory could not be made
- * read-only. */
-bool static_memory_watch(struct static_memory *memory);
+/* Starts a watch of this thread's calls on the object that contains a kernel. Returns false if the object was not found, or
+ * its memory could not be made read-only. */
+bool static_memory_watch(struct static_memory *memory, void (*kernel)(void));
 /* Ends the watch. */
 void static_memory_unwatch(struct static_memory *s);
-
-/* ---- First calls: statics.c ---- */
 
 /* Returns a copy at a new address. The library caches data by a backend's address, so the first call of the copy runs
  * the code that only a first call runs. */
 struct posenc_backend backend_copy(const struct posenc_backend *backend);
 
-/* ---- Pages that fault at the first access: pages.c ---- */
-
-/* Memory of one call whose tensors are divided into parts. An access to an armed part faults. Pages end inside a row
- * of a multiple of 128 bytes, and less than a quarter page of a tensor lies on its last page, so that the last vector
- * of each loop touches a page of its own. */
-struct trap_pages {
-    struct trap_map {
-        char *begin;
-        size_t bytes, part_bytes; /* multiples of the page size */
-        bool is_output;
-    } maps[LAYOUTS]; /* one for each tensor (problem.h) */
-    int n;
-    int parts_per_map; /* 0: each page is a part */
-};
-/* Returns an allocator for the tensors of one call. */
-struct tensor_allocator trap_pages_memory(struct trap_pages *pages);
-/* Makes all outputs inaccessible, and with `with_inputs` the inputs, too. Returns false if that failed. */
-bool trap_pages_arm(const struct trap_pages *pages, bool with_inputs);
-/* Makes the part that contains an address accessible. Returns its start, or NULL for other memory. */
-char *trap_pages_disarm(const struct trap_pages *pages, const char *address);
-void trap_pages_free(struct trap_pages *pages);
-
-/* ---- Threads: threads.c ---- */
+/* ---- Stopped calls: stopped_calls.c ---- */
 
 /* Calls the kernel from several threads at once. Each call must give the same bits as alone. Skips the tally if calls
  * on different data have the same outputs, so that no fault could show. */
 void threads_require_same_outputs(struct tally *t, const struct problem *problem);
-
-/* ---- Streaming stores: streaming.c ---- */
 
 /*
  * Streaming (non-temporal) stores of x86 need a fence before the call returns. Without one, another thread that learns
@@ -85,13 +55,10 @@ void threads_require_same_outputs(struct tally *t, const struct problem *problem
  * first access to the output's last page on. The last streaming store must be followed by a fence, or by an
  * instruction that acts as one.
  */
-enum fence_verdict {
-    FENCE_PRESENT, /* also if the end of the call has no streaming store */
-    FENCE_MISSING,
-    FENCE_UNKNOWN /* the end of the call has too many instructions to step through */
-};
-/* Runs a call of the problem, which must be clean, and looks for the fence. */
-enum fence_verdict streaming_find_fence(struct tally *t, const struct problem *problem);
+
+/* Runs a call of the problem, which must be clean, and requires the fence. Returns false if the end of the call has too many
+ * instructions to step through. */
+bool streaming_require_fence(struct tally *t, const struct problem *problem);
 /* Returns the reason why calls cannot be single-stepped, or NULL if they can. */
 const char *streaming_unavailable_reason(void);
 

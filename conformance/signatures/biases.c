@@ -9,7 +9,7 @@
  *
  * Expected rows do not use the library's builders of thresholds and of indices.
  */
-#include "shared.h"
+#include "conformance/oracle/rows.h"
 
 #include <float.h>
 #include <math.h>

@@ -5,7 +5,7 @@
  *
  * Expected rows do not use the library's builders of indices.
  */
-#include "shared.h"
+#include "conformance/oracle/rows.h"
 
 #include <math.h>
 

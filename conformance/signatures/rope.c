@@ -1,5 +1,5 @@
 /* rope: rotation of the channels of each head by rows of cosines and sines (Su et al. 2104.09864). */
-#include "shared.h"
+#include "conformance/oracle/rows.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* rope_qk_norm: divides each head of queries or keys by its root mean square, multiplies it by a weight, and rotates
  * it as rope_half does (Qwen3 2505.09388, Gemma 3 2503.19786, OLMo 2 2501.00656). */
-#include "shared.h"
+#include "conformance/oracle/rows.h"
 
 #include <float.h>
 #include <math.h>

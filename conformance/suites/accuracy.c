@@ -22,8 +22,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-__extension__ typedef unsigned __int128 u128;
-
 /* The family "native" may misround one value in so many. */
 enum { VALUES_PER_MISROUNDED = 10000 };
 
@@ -260,14 +258,15 @@ static bool is_beyond_scans(const struct problem *p)
            p->freqs.mrope_section[0] != 0;
 }
 
-static void check_variant(struct suite_run *run, struct problem p, const char *name)
+/* Compares a problem with the oracle, as the case of this name, with the inputs of several seeds. */
+static void check_accuracy(struct suite_run *run, struct problem p, const char *prefix,
+                           const char *name, uint64_t seeds)
 {
     struct tally t;
     struct comparison c;
-    if (!tally_begin_problem(&t, run, &p, "accuracy", "random-%s", name))
+    if (!tally_begin_problem(&t, run, &p, "accuracy", prefix, name))
         return;
     compare_begin(&c, &t);
-    uint64_t seeds = run->options->full && !is_table_kernel(p.kernel) ? 8 : 1;
     for (uint64_t seed = 0; seed < seeds; seed++) {
         p.seed += 100 * seed;
         compare_problem(&c, &p, RANGE_FARTHEST);
@@ -279,6 +278,7 @@ static void check_variant(struct suite_run *run, struct problem p, const char *n
 /* Checks the variants. A quick run takes a third of those in each f32 mode. */
 static void check_variants(struct suite_run *run, enum posenc_kernel kernel)
 {
+    const uint64_t seeds = run->options->full && !is_table_kernel(kernel) ? 8 : 1;
     int v = 0, last = 0; /* number of the variant in its numerics mode; that mode */
     for (EACH_CASE(line, CASES_VARIANTS)) {
         const struct problem *p = &line->problem;
@@ -290,7 +290,7 @@ static void check_variants(struct suite_run *run, enum posenc_kernel kernel)
         if ((run->options->full || numerics == POSENC_NUMERICS_EXACT ||
              v % 3 == numerics % 3) &&
             (!is_table_kernel(kernel) || is_beyond_scans(p)))
-            check_variant(run, *p, line->name);
+            check_accuracy(run, *p, "random-", line->name, seeds);
         v++;
     }
 }
@@ -333,19 +333,6 @@ void suite_accuracy(struct suite_run *run, enum posenc_kernel kernel)
 
 /* ---- Problems of the options ---- */
 
-/* Compares a problem with the oracle, as the case of this name. */
-static void check_accuracy(struct suite_run *run, const struct problem *p, const char *name)
-{
-    struct tally t;
-    struct comparison c;
-    if (!tally_begin_problem(&t, run, p, "accuracy", "%s", name))
-        return;
-    compare_begin(&c, &t);
-    compare_problem(&c, p, RANGE_FARTHEST);
-    compare_end(&c);
-    tally_end(&t);
-}
-
 void suite_problem(struct suite_run *run, enum posenc_kernel kernel)
 {
     const struct problem *p = run->options->only;
@@ -354,35 +341,22 @@ void suite_problem(struct suite_run *run, enum posenc_kernel kernel)
     if (!run->options->program)
         side_effects_sweep(run,
                            p); /* first, as a kernel's first call may write static memory */
-    check_accuracy(run, p, "problem");
+    check_accuracy(run, *p, "", "problem", 1);
     if (!run->options->program)
         memory_sweep(run, p);
 }
 
-/* Writes the name of problem number i of options->problem. */
-static void print_name(const struct problem *p, size_t i, char name[64])
-{
-    if (kernel_on_scores(p->kernel))
-        snprintf(name, 64, "model%zu-q%" PRId64 "-k%" PRId64 "-d%" PRId64, i, p->queries,
-                 p->keys, p->heads);
-    else
-        snprintf(name, 64, "model%zu-b%" PRId64 "-t%" PRId64 "-d%" PRId64, i, p->batch,
-                 p->tokens, kernel_has_freqs(p->kernel) ? p->freqs.dim : p->dim);
-}
-
 void suite_model_id(const struct problem *p, size_t i, char id[96])
 {
-    char name[64];
-    print_name(p, i, name);
-    snprintf(id, 96, "%s/%s/%s/%s", posenc_kernel_name(p->kernel), dtype_names[p->dtype],
-             problem_numerics_name(p), name);
-}
-
-static void check_model_call(struct suite_run *run, const struct problem *p, size_t i)
-{
-    char name[64];
-    print_name(p, i, name);
-    check_accuracy(run, p, name);
+    const size_t n =
+        (size_t)snprintf(id, 96, "%s/%s/%s/model%zu-", posenc_kernel_name(p->kernel),
+                         dtype_names[p->dtype], problem_numerics_name(p), i);
+    if (kernel_on_scores(p->kernel))
+        snprintf(id + n, 96 - n, "q%" PRId64 "-k%" PRId64 "-d%" PRId64, p->queries, p->keys,
+                 p->heads);
+    else
+        snprintf(id + n, 96 - n, "b%" PRId64 "-t%" PRId64 "-d%" PRId64, p->batch, p->tokens,
+                 kernel_has_freqs(p->kernel) ? p->freqs.dim : p->dim);
 }
 
 /* Checks a call of the presets in a dtype. */
@@ -419,9 +393,13 @@ static void check_presets(struct suite_run *run, enum posenc_kernel kernel,
 
 void suite_model(struct suite_run *run, enum posenc_kernel kernel)
 {
-    for (size_t i = 0; i < run->options->n_problems; i++)
-        if (run->options->problem[i].kernel == kernel)
-            check_model_call(run, &run->options->problem[i], i);
+    for (size_t i = 0; i < run->options->n_problems; i++) {
+        const struct problem *p = &run->options->problem[i];
+        char id[96];
+        suite_model_id(p, i, id);
+        if (p->kernel == kernel)
+            check_accuracy(run, *p, "", strrchr(id, '/') + 1, 1);
+    }
     for (int dtype = POSENC_DTYPE_F32; dtype <= POSENC_DTYPE_BF16; dtype++)
         check_presets(run, kernel, (enum posenc_dtype)dtype);
 }

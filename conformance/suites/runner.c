@@ -12,7 +12,7 @@
  * named by --backend it is an error. Exit status: 1 on failures, 2 on bad input, 77 if nothing ran.
  */
 #include "suites.h"
-#include "conformance/engine/plugin.h"
+#include "conformance/engine/library.h"
 #include "conformance/readers/vectors.h"
 
 #include <stdio.h>
@@ -34,30 +34,17 @@ struct runner {
 
 /* ---- Arguments ---- */
 
-static int reject_backend(const char *name, const char *reason)
+/* Returns false for a backend that cannot run here, with a message. */
+static bool add_backend(struct runner *run, const char *name)
 {
-    const struct posenc_backend *b;
-    fprintf(stderr, "runner: --backend: %s: %s: expected one of", name, reason);
-    for (size_t i = 0; (b = posenc_backend_at(i)); i++)
-        if (!posenc_backend_unavailable_reason(b))
-            fprintf(stderr, " %s", b->name);
-    fprintf(stderr, "\n");
-    return EXIT_BAD_INPUT;
-}
-
-static int add_backend(struct runner *run, const char *name)
-{
-    const struct posenc_backend *backend = name ? posenc_backend_find(name) : NULL;
-    if (!backend)
-        return reject_backend(name ? name : "no name", "there is no such backend");
-    if (posenc_backend_unavailable_reason(backend))
-        return reject_backend(name, posenc_backend_unavailable_reason(backend));
-    for (size_t i = 0; i < run->n_backends; i++)
-        if (run->backends[i] == backend)
-            return 0;
-    if (run->n_backends < MOST_BACKENDS)
+    const struct posenc_backend *backend = posenc_backend_find(name);
+    const char *reason =
+        backend ? posenc_backend_unavailable_reason(backend) : "there is no such backend";
+    if (reason)
+        fprintf(stderr, "runner: --backend: %s: %s\n", name, reason);
+    else if (run->n_backends < MOST_BACKENDS)
         run->backends[run->n_backends++] = backend;
-    return 0;
+    return !reason;
 }
 
 /* Adds all backends that can run here, and prints the others. Returns the number of those. */
@@ -66,18 +53,19 @@ static unsigned long add_all_backends(struct runner *run)
     const struct posenc_backend *b;
     unsigned long off = 0;
     for (size_t i = 0; (b = posenc_backend_at(i)); i++) {
-        const char *unavailable_reason = posenc_backend_unavailable_reason(b);
-        if (unavailable_reason) {
-            printf("off: %s: %s\n", b->name, unavailable_reason);
+        const char *reason = posenc_backend_unavailable_reason(b);
+        if (reason) {
+            printf("off: %s: %s\n", b->name, reason);
             off++;
-        } else {
-            add_backend(run, b->name);
+        } else if (run->n_backends < MOST_BACKENDS) {
+            run->backends[run->n_backends++] = b;
         }
     }
     return off;
 }
 
-static int read_arguments(int argc, char **argv, struct runner *run)
+/* Returns false, with a message, for bad input. */
+static bool read_arguments(int argc, char **argv, struct runner *run)
 {
     for (int i = 1; i < argc; i++) {
         const char *argument = argv[i];
@@ -87,25 +75,20 @@ static int read_arguments(int argc, char **argv, struct runner *run)
             run->options.no_accuracy = true;
         } else if (strcmp(argument, "--suite") == 0 && argv[i + 1]) {
             run->options.suite = argv[++i];
-        } else if (strcmp(argument, "--backend") == 0) {
-            const int status = add_backend(run, argv[++i]);
-            if (status)
-                return status;
+        } else if (strcmp(argument, "--backend") == 0 && argv[i + 1]) {
+            if (!add_backend(run, argv[++i]))
+                return false;
         } else if (strcmp(argument, "--except") == 0 && argv[i + 1] &&
                    run->n_except < MOST_EXCEPT) {
             run->options.except[run->n_except++] = argv[++i];
         } else if (argument[0] == '-' || run->golden) {
-            fprintf(stderr,
-                    "runner: unexpected argument: %s: expected [--full] [--no-accuracy | "
-                    "--suite NAME] [--backend NAME]... [--except GLOB OF CASES]... "
-                    "[FOLDER OF VECTORS]\n",
-                    argument);
-            return EXIT_BAD_INPUT;
+            fprintf(stderr, "runner: unexpected argument: %s\n", argument);
+            return false;
         } else {
             run->golden = argument;
         }
     }
-    return 0;
+    return true;
 }
 
 /* ---- Results ---- */
@@ -173,17 +156,14 @@ int main(int argc, char **argv)
     struct runner run = { .n_backends = 0 };
     struct vectors vectors = { .n = 0 };
     char error[VECTORS_ERROR];
-    if (plugins_add_of_build())
+    if (plugins_add_of_build() || !read_arguments(argc, argv, &run))
         return EXIT_BAD_INPUT;
-    int status = read_arguments(argc, argv, &run);
-    if (status)
-        return status;
     if (run.golden && !vectors_load(run.golden, &vectors, error)) {
         fprintf(stderr, "runner: %s\n", error);
         return EXIT_BAD_INPUT;
     }
     run.options.vectors = run.golden ? &vectors : NULL;
-    status = run_suites(&run);
+    const int status = run_suites(&run);
     if (run.golden)
         vectors_free(&vectors);
     return status;

@@ -71,10 +71,10 @@ static bool watch_call(struct watch *w, struct call *call)
 {
     enum { ERRNO_BEFORE = 0x7057 }; /* a value that the C library never sets */
     struct tally *t = w->tally;
-    struct static_memory memory = static_memory_find(backend_entry(&w->backend, w->kernel));
+    struct static_memory memory;
     const int error_before = errno;
     call_reset(call);
-    const bool watched = static_memory_watch(&memory);
+    const bool watched = static_memory_watch(&memory, backend_entry(&w->backend, w->kernel));
     const struct allocation_counts before = allocation_counts_now();
     errno = ERRNO_BEFORE;
     const struct guard_result g = guard_run(call, &w->backend, NULL);
@@ -164,13 +164,9 @@ static void check_streaming(const struct watch *w)
         if (calls[i].dtype != POSENC_DTYPE_F32 && !w->run->backend->f16_bf16)
             continue;
         t.problem = &p;
-        const enum fence_verdict fence = streaming_find_fence(&t, &p);
-        require(&t, fence != FENCE_MISSING,
-                "streaming stores without a fence after them: a thread that is handed the "
-                "output may read what was there before");
+        n_unknown += !streaming_require_fence(&t, &p);
         t.problem = NULL;
         n++;
-        n_unknown += fence == FENCE_UNKNOWN;
     }
     if (n > 0 && n_unknown == n)
         tally_skip(&t, "the end of each call has more instructions than are looked at");
@@ -189,8 +185,14 @@ static void check_streaming(const struct watch *w)
  * argument by its address, its shape or a few elements. So two calls differ in one thing: one element in each row of a
  * tensor, a parameter, or the frequencies. The expected bits are those of another call with memory of its own. */
 
+/* A change of a call: of a tensor, or of a parameter that leaves the shape as it is. */
+struct call_change {
+    const struct tensor_spec *row; /* NULL: a parameter changes */
+    const struct parameter *parameter;
+};
+
 /* Changes one element in the middle of each row. */
-static void change_tensor(struct call *call, const struct tensor_spec *row)
+static void change_rows(struct call *call, const struct tensor_spec *row)
 {
     const struct posenc_tensor *t = call_argument(call, row);
     const int64_t rows = storage_rows(t), width = t->shape[t->rank - 1];
@@ -202,60 +204,32 @@ static void change_tensor(struct call *call, const struct tensor_spec *row)
     }
 }
 
-static void change_floats(struct call *call, const struct tensor_spec *row)
+/* Gives an element in the middle of slopes, integers or positions the value of the one before it, which keeps thresholds in
+ * order and indices in range. */
+static void change_array(struct call *call, const struct tensor_spec *row)
 {
-    float *data = (float *)(uintptr_t)call_data(call, row);
-    const int64_t n = tensor_elements(&call->problem, row);
-    data[n / 2] *= 0.75f;
-}
-
-/* Exchanges two columns of an index. Thresholds have to rise: one of them is increased. */
-static void change_integers(struct call *call, const struct tensor_spec *row)
-{
-    int32_t *data = (int32_t *)(uintptr_t)call_data(call, row);
-    const int64_t n = tensor_elements(&call->problem, row);
-    const bool rises = kernel_signature(call->problem.kernel) == SIGNATURE_t5;
-    for (int64_t i = n / 2; i + 1 < n; i++) {
-        const int32_t here = data[i], next = data[i + 1];
-        if (rises ? next - here < 2 : next == here)
-            continue;
-        data[i] = rises ? here + 1 : next;
-        data[i + 1] = rises ? next : here;
-        return;
+    char *data = (char *)(uintptr_t)call_data(call, row);
+    int64_t n = tensor_elements(&call->problem, row), stride = 4;
+    size_t size = 4;
+    if (row->form == FORM_POSITIONS) {
+        const struct posenc_positions *p = call_positions(call);
+        n = call->problem.tokens;
+        size = p->kind == POSENC_POSITIONS_I64 ? 8 : 4;
+        stride = (int64_t)size * (p->stride_token ? p->stride_token : 1); /* 0 means 1 */
+    }
+    for (int64_t i = n / 2; 0 < i && i < n; i++) {
+        char *at = data + i * stride;
+        if (memcmp(at, at - stride, size) != 0) {
+            memcpy(at, at - stride, size);
+            return;
+        }
     }
 }
-
-/* Gives a token in the middle the position of its neighbour. */
-static void change_positions(struct call *call)
-{
-    const struct posenc_positions *p = call_positions(call);
-    const int64_t t = call->problem.tokens / 2, item = p->kind == POSENC_POSITIONS_I64 ? 8 : 4,
-                  stride = (p->stride_token ? p->stride_token : 1) * item; /* 0 means 1 */
-    char *data = (char *)(uintptr_t)p->data;
-    if (t > 0)
-        memcpy(data + t * stride, data + (t - 1) * stride, (size_t)item);
-}
-
-/* One change of a call: of a tensor, or of a real or boolean parameter that leaves the shape as it is. */
-struct call_change {
-    const struct tensor_spec *row; /* NULL: a parameter changes */
-    const struct parameter *parameter;
-};
 
 static bool may_change(const struct parameter *parameter)
 {
     return parameter->kind == FIELD_F32 || parameter->kind == FIELD_F64 ||
            parameter->from == MEMBER(causal) || parameter->from == MEMBER(transpose);
-}
-
-/* Returns the name of the problem's field. */
-static const char *parameter_name(enum posenc_kernel kernel, const struct parameter *parameter)
-{
-    struct field field;
-    for (int i = 0; kernel_field(kernel, i, &field); i++)
-        if (!field.tensor && field.offset == parameter->from)
-            return field.name;
-    return "a parameter";
 }
 
 static void change_parameter(struct call *call, const struct parameter *parameter)
@@ -269,18 +243,14 @@ static void change_parameter(struct call *call, const struct parameter *paramete
         *(bool *)at = !*(bool *)at;
 }
 
-static void change_apply(struct call *call, const struct call_change *change)
+static void change_call(struct call *call, const struct call_change *change)
 {
     if (!change->row)
         change_parameter(call, change->parameter);
     else if (change->row->form == FORM_TENSOR)
-        change_tensor(call, change->row);
-    else if (change->row->form == FORM_FLOATS)
-        change_floats(call, change->row);
-    else if (change->row->form == FORM_INTEGERS)
-        change_integers(call, change->row);
+        change_rows(call, change->row);
     else
-        change_positions(call);
+        change_array(call, change->row);
 }
 
 static bool run_clean(struct tally *t, struct call *call)
@@ -307,35 +277,16 @@ static void check_change(struct tally *t, const struct problem *p,
     struct call *call = tally_create_call(t, t->run->implementation, p),
                 *own = tally_create_call(t, t->run->implementation, p);
     if (own)
-        change_apply(own, change);
+        change_call(own, change);
     if (call && own && run_clean(t, own) && run_clean(t, call)) {
-        change_apply(call, change);
+        change_call(call, change);
         if (run_clean(t, call))
             require_own_bits(t, call, own, what);
     }
     tally_free_calls(t);
 }
 
-/* Gives a call other frequencies, at the address of the last ones if the allocator reuses that memory. Returns them, or
- * NULL. */
-static struct posenc_freqs *replace_freqs(struct call *call,
-                                          const struct posenc_freqs_spec *spec,
-                                          const struct posenc_freqs *last)
-{
-    enum { TRIES = 16 };
-    struct posenc_freqs *tries[TRIES], *freqs = NULL;
-    int n = 0;
-    while (n < TRIES && (!freqs || (last && freqs != last)) &&
-           call->implementation->freqs_create(spec, &tries[n], NULL) == POSENC_OK)
-        freqs = tries[n++];
-    for (int i = 0; i + 1 < n; i++)
-        call->implementation->freqs_destroy(tries[i]);
-    if (freqs)
-        memcpy((char *)&call->args + signature_of(call->problem.kernel)->freqs, &freqs,
-               sizeof freqs);
-    return freqs;
-}
-
+/* Frequencies that are made after others were destroyed probably get the same memory. */
 static void check_frequencies(struct tally *t, const struct problem *p)
 {
     struct problem changed = *p;
@@ -345,14 +296,18 @@ static void check_frequencies(struct tally *t, const struct problem *p)
     struct posenc_freqs *freqs = NULL;
     bool ran = call && own && run_clean(t, own);
     for (int i = 0; ran && i < 2; i++) {
-        if (freqs)
-            call->implementation->freqs_destroy(freqs);
-        freqs = replace_freqs(call, i ? &changed.freqs : &p->freqs, freqs);
-        ran = freqs && run_clean(t, call);
+        call->implementation->freqs_destroy(freqs);
+        freqs = NULL;
+        ran = require(t,
+                      call->implementation->freqs_create(i ? &changed.freqs : &p->freqs, &freqs,
+                                                         NULL) == POSENC_OK,
+                      "no frequencies");
+        memcpy((char *)&call->args + signature_of(p->kernel)->freqs, &freqs, sizeof freqs);
+        ran = ran && run_clean(t, call);
     }
     if (ran)
         require_own_bits(t, call, own, "the frequencies");
-    if (freqs)
+    if (call)
         call->implementation->freqs_destroy(freqs);
     tally_free_calls(t);
 }
@@ -366,8 +321,7 @@ static void check_changes(struct tally *t, struct problem p)
             check_change(t, &p, &(struct call_change){ .row = row }, row->name);
     for (EACH_PARAMETER(parameter, signature_of(p.kernel)))
         if (may_change(parameter))
-            check_change(t, &p, &(struct call_change){ .parameter = parameter },
-                         parameter_name(p.kernel, parameter));
+            check_change(t, &p, &(struct call_change){ .parameter = parameter }, "a parameter");
     if (kernel_has_freqs(p.kernel))
         check_frequencies(t, &p);
 }

@@ -1,9 +1,8 @@
 /* The list of suites, in the order in which they run; see suites.h. */
 #include "suites.h"
+#include "conformance/properties/properties.h"
 #include "conformance/random/random.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const struct suite suites[] = {
@@ -18,18 +17,6 @@ static const struct suite suites[] = {
     { "random", suite_random, PROGRAM_RUNS },
     { "problem", suite_problem, PROGRAM_RUNS },
 };
-
-void require_known_lines(enum cases_file file, const char *name,
-                         bool (*is_known)(const struct problem_line *line))
-{
-    for (EACH_CASE(line, file)) {
-        if (is_known(line) && (!*line->flags || strcmp(line->flags, "full") == 0))
-            continue;
-        fprintf(stderr, "%s:%d: %s | %s: expected the name of a case, and full or no flag\n",
-                name, line->number, line->name, line->flags);
-        abort();
-    }
-}
 
 size_t conf_run_implementation(const struct implementation *implementation,
                                const struct conf_options *options, conf_sink *sink, void *user)

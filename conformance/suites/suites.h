@@ -1,15 +1,12 @@
 /*
- * The suites, and the functions that run all of them. suites.c has their order. suite_random is in
- * conformance/random/random.h.
+ * The suites, and the functions that run all of them. suites.c has their order. suite_properties and suite_random are
+ * in the headers of their folders.
  */
 #ifndef POSENC_SUITES_H
 #define POSENC_SUITES_H
 
 #include "conformance/engine/tally.h"
 #include "conformance/problem/cases.h"
-
-/* Runs the cases of a suite, or of a part of it, for one kernel. */
-typedef void suite_function(struct suite_run *run, enum posenc_kernel kernel);
 
 /* Compares with golden vectors. */
 suite_function suite_vectors;
@@ -21,8 +18,6 @@ suite_function suite_model;
 suite_function suite_digests;
 /* Checks accesses: guard pages, canaries, lengths, strides. */
 suite_function suite_memory;
-/* Checks relations between calls, without golden data. */
-suite_function suite_properties;
 /* Checks allocations, static memory, errno, threads. */
 suite_function suite_side_effects;
 /* Checks options->only: its values, its memory, its side effects. */
@@ -40,10 +35,6 @@ void side_effects_sweep(struct suite_run *run, const struct problem *problem);
 
 /* Requires that a call keeps the floating-point modes and raised exceptions of a caller that has unusual ones. */
 void require_modes_kept(struct tally *t, struct call *call, struct guard *guard);
-
-/* Ends the program with a message if a line of a compiled-in case file belongs to no case, and so would never run. */
-void require_known_lines(enum cases_file file, const char *name,
-                         bool (*is_known)(const struct problem_line *line));
 
 /* Run all suites that the options select, and return the number of failed or crashed results:
  *

@@ -55,7 +55,7 @@ static void run_case(struct suite_run *run, const struct vector_case *v)
     struct tally t;
     struct comparison c;
     const struct problem *p = &v->problem;
-    if (!tally_begin_problem(&t, run, p, "vectors", "%s", v->name))
+    if (!tally_begin_problem(&t, run, p, "vectors", "", v->name))
         return;
     const struct call *call = tally_run(&t, p, NULL, NULL);
     compare_begin(&c, &t);
@@ -170,7 +170,7 @@ static void check_digest(struct suite_run *run, const struct problem_line *line)
     struct tally t;
     char want[HEX] = "", *got = t.result.worst_at;
     if ((!is_committed && !other) ||
-        !tally_begin_problem(&t, run, p, "digests", "digest-%s", line->name))
+        !tally_begin_problem(&t, run, p, "digests", "digest-", line->name))
         return;
     if ((is_committed || digest_problem(&t, other, p, want)) &&
         digest_problem(&t, run->backend, p, got) &&
