@@ -2,7 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "worker.h"
 #include "conformance/problem/storage.h"
-#include "conformance/readers/safetensors.h"
+#include "conformance/readers/vectors.h"
 #include "select.h"
 #include "table.h"
 
