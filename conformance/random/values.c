@@ -17,25 +17,14 @@ int64_t draw_whole(struct random_state *d, int64_t near)
 {
     /* Exponents of the interface's limits and of the ends of integer types. */
     static const int powers[] = { 0, 1, 4, 12, 24, 31, 31, 32, 40, 62, 63, 63 };
-    const uint64_t at = (uint64_t)near;
-    uint64_t end = UINT64_C(1) << powers[draw_between(d, 0, 11)];
-    switch (draw_between(d, 0, 7)) {
-    case 0:
-        return (int64_t)(at + 1);
-    case 1:
-        return (int64_t)(at - 1);
-    case 2:
-        return (int64_t)(at * 2);
-    case 3:
-        return (int64_t)(0 - at);
-    case 4:
-        return draw_between(d, -4, 35);
-    case 5:
-        return (int64_t)(at + (uint64_t)draw_between(d, 0, 16));
-    default:
-        end += (uint64_t)draw_between(d, -1, 1);
-        return (int64_t)(draw_one_in(d, 2) ? 0 - end : end);
-    }
+    const uint64_t at = (uint64_t)near, few = (uint64_t)draw_between(d, 0, 16),
+                   small = (uint64_t)draw_between(d, -4, 35),
+                   end = UINT64_C(1) << powers[draw_between(d, 0, 11)],
+                   beside = end + (uint64_t)draw_between(d, -1, 1),
+                   any = draw_bits(d) >> draw_between(d, 1, 33);
+    const uint64_t values[] = { at + 1, at - 1, at * 2,     0 - at, at + few,
+                                small,  beside, 0 - beside, any,    0 - any };
+    return (int64_t)values[draw_between(d, 0, 9)];
 }
 
 double draw_real(struct random_state *d, double near)
@@ -44,22 +33,17 @@ double draw_real(struct random_state *d, double near)
     static const double others[] = {
         0.0, -0.0, (double)NAN, (double)INFINITY, (double)FLT_MAX, 1e6, DBL_MAX
     };
-    const double end = ldexp(1.0, powers[draw_between(d, 0, 11)]);
-    const double sign = draw_one_in(d, 3) ? -1.0 : 1.0;
-    switch (draw_between(d, 0, 5)) {
-    case 0:
-        return nextafter(near, sign * DBL_MAX);
-    case 1:
-        return -near;
-    case 2:
-        return near * ldexp(1.0, (int)draw_between(d, -4, 3));
-    case 3:
-        return sign * others[draw_between(d, 0, 6)];
-    case 4:
-        return sign * end;
-    default:
-        return sign * nextafter(end, draw_one_in(d, 2) ? 0.0 : DBL_MAX);
-    }
+    const double end = ldexp(1.0, powers[draw_between(d, 0, 11)]),
+                 beside = nextafter(end, draw_one_in(d, 2) ? 0.0 : DBL_MAX),
+                 times = ldexp(1.0, (int)draw_between(d, -4, 3)),
+                 other = others[draw_between(d, 0, 6)], sign = draw_one_in(d, 3) ? -1.0 : 1.0;
+    const double values[] = { nextafter(near, sign * DBL_MAX),
+                              -near,
+                              near * times,
+                              sign * other,
+                              sign * end,
+                              sign * beside };
+    return values[draw_between(d, 0, 5)];
 }
 
 /* ---- Numbers of a class ---- */
