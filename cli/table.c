@@ -3,7 +3,7 @@
  * columns of numbers (table_columns.c).
  */
 #define _POSIX_C_SOURCE 200809L
-#include "conformance/readers/safetensors.h"
+#include "conformance/readers/vectors.h"
 #include "problem.h"
 #include "worker.h"
 

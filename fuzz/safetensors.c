@@ -1,5 +1,4 @@
 /* Fuzzes the reader of the safetensors files that posenc writes. */
-#include "conformance/readers/safetensors.h"
 #include "conformance/readers/vectors.h"
 #include "fuzz.h"
 

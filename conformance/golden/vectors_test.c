@@ -2,7 +2,6 @@
  * cut or altered. Also tests SHA-256, and the writers of safetensors and npy. */
 #define _XOPEN_SOURCE 700
 #include "conformance/readers/vectors.h"
-#include "conformance/readers/safetensors.h"
 #include "base/tap/tap.h"
 
 #include <fnmatch.h>

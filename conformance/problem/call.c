@@ -133,6 +133,102 @@ void *call_allocate(struct call *call, int64_t n, size_t item)
     return kept;
 }
 
+/* ---- Frequencies ---- */
+
+enum { MOST_FACTORS_DIM = 1 << 16 }; /* the library rejects larger dims */
+
+/* Makes longrope factors that rise evenly from 1 to the last ones of the problem. */
+static bool make_factors(struct call *call)
+{
+    struct posenc_freqs_spec *spec = &call->problem.freqs;
+    if (spec->scaling != POSENC_SCALING_LONGROPE || spec->short_factor || spec->long_factor ||
+        spec->dim < 1 || spec->dim > MOST_FACTORS_DIM)
+        return true;
+    const int64_t n = (spec->dim + 1) / 2;
+    double *factors = call_allocate(call, 2 * n, sizeof *factors);
+    for (int64_t i = 0; factors && i < n; i++) {
+        const double way = n > 1 ? (double)i / (double)(n - 1) : 0.0;
+        factors[i] = 1.0 + (call->problem.short_factor_last - 1.0) * way;
+        factors[n + i] = 1.0 + (call->problem.long_factor_last - 1.0) * way;
+    }
+    spec->short_factor = factors;
+    spec->long_factor = factors ? factors + n : NULL;
+    return factors;
+}
+
+/* Cache of frequencies, until the program ends: the first 512 of the library whose spec has no arrays. Suites make
+ * the same call many times, in other memory or for another backend, and computing frequencies is most of the cost.
+ * Calls are made by one thread at a time. Padding may differ between equal specs; that costs only a second entry. */
+enum { MOST_CACHED_FREQS = 512 };
+static struct cached_freqs {
+    struct posenc_freqs_spec spec;
+    struct posenc_freqs *freqs;
+} cached_freqs[MOST_CACHED_FREQS];
+static int n_cached_freqs;
+
+static enum posenc_status get_freqs(struct call *call)
+{
+    const struct implementation *implementation = call->implementation;
+    const struct posenc_freqs_spec *spec = &call->problem.freqs;
+    const bool shared = implementation->freqs_create == posenc_freqs_create &&
+                        !spec->short_factor && !spec->long_factor && !spec->values;
+    for (int i = 0; shared && i < n_cached_freqs; i++)
+        if (memcmp(&cached_freqs[i].spec, spec, sizeof *spec) == 0) {
+            call->freqs = cached_freqs[i].freqs;
+            return POSENC_OK;
+        }
+    const enum posenc_status status =
+        implementation->freqs_create(spec, &call->freqs, &call->error);
+    if (shared && status == POSENC_OK && n_cached_freqs < MOST_CACHED_FREQS) {
+        memcpy(&cached_freqs[n_cached_freqs].spec, spec, sizeof *spec);
+        cached_freqs[n_cached_freqs++].freqs = call->freqs;
+    }
+    return status;
+}
+
+/* Destroys the frequencies of a call, unless other calls share them. */
+static void destroy_freqs(struct call *call)
+{
+    for (int i = 0; i < n_cached_freqs; i++)
+        if (cached_freqs[i].freqs == call->freqs)
+            return;
+    if (call->freqs)
+        call->implementation->freqs_destroy(call->freqs);
+}
+
+static bool make_freqs(struct call *call, const struct signature *s)
+{
+    if (!make_factors(call))
+        return false;
+    call->error.status = get_freqs(call);
+    memcpy((char *)&call->args + s->freqs, &call->freqs, sizeof call->freqs);
+    return call->error.status == POSENC_OK;
+}
+
+/* ---- Arguments ---- */
+
+static bool make_arguments(struct call *call)
+{
+    const struct signature *s = signature_of(call->problem.kernel);
+    s->blank(&call->args);
+    if (!kernel_has_batch(call->problem.kernel) &&
+        !call_check_range(call, POSENC_ERR_SHAPE, "batch of a bias", call->problem.batch, 1, 1))
+        return false;
+    if (s->check && !s->check(call))
+        return false;
+    problem_derive(&call->problem);
+    if (s->freqs && !make_freqs(call, s))
+        return false;
+    for (EACH_TENSOR(spec, s))
+        if (tensor_present(&call->problem, spec) && !call_make_tensor(call, spec))
+            return false;
+    for (EACH_PARAMETER(parameter, s))
+        parameter_store(parameter, &call->problem, &call->args);
+    if (s->finish)
+        s->finish(call);
+    return true;
+}
+
 /* ---- Calls ---- */
 
 static bool check_problem(struct call *call)
@@ -161,7 +257,7 @@ enum posenc_status call_create_by(const struct implementation *implementation,
                            .implementation =
                                implementation ? implementation : &implementation_library,
                            .memory = memory ? *memory : tensor_allocator_default };
-    if (!check_problem(call) || !call_make_arguments(call)) {
+    if (!check_problem(call) || !make_arguments(call)) {
         const struct posenc_error error = call->error;
         call_destroy(call);
         call->error = error;
@@ -180,12 +276,12 @@ enum posenc_status call_share(const struct call *call,
     *copy = *call;
     copy->implementation = implementation;
     copy->freqs = NULL;
-    return !s->freqs || call_make_freqs(copy, s) ? POSENC_OK : copy->error.status;
+    return !s->freqs || make_freqs(copy, s) ? POSENC_OK : copy->error.status;
 }
 
 void call_unshare(struct call *copy)
 {
-    call_destroy_freqs(copy);
+    destroy_freqs(copy);
     *copy = (struct call){ 0 };
 }
 
@@ -248,7 +344,7 @@ void call_destroy(struct call *call)
     for (int i = 0; i < call->n_owned; i++)
         call->memory.free(call->memory.user, call->owned[i]);
     arena_free(&call->arena);
-    call_destroy_freqs(call);
+    destroy_freqs(call);
     *call = (struct call){ 0 };
 }
 
@@ -262,101 +358,6 @@ const float *call_row(const struct call *call, int o, int64_t r)
     for (int64_t c = 0; c < output->width; c++)
         wide[c] = storage_get(output->tensor.dtype, row, c);
     return wide;
-}
-
-/* ---- Frequencies ---- */
-
-enum { MOST_FACTORS_DIM = 1 << 16 }; /* the library rejects larger dims */
-
-/* Makes longrope factors that rise evenly from 1 to the last ones of the problem. */
-static bool make_factors(struct call *call)
-{
-    struct posenc_freqs_spec *spec = &call->problem.freqs;
-    if (spec->scaling != POSENC_SCALING_LONGROPE || spec->short_factor || spec->long_factor ||
-        spec->dim < 1 || spec->dim > MOST_FACTORS_DIM)
-        return true;
-    const int64_t n = (spec->dim + 1) / 2;
-    double *factors = call_allocate(call, 2 * n, sizeof *factors);
-    for (int64_t i = 0; factors && i < n; i++) {
-        const double way = n > 1 ? (double)i / (double)(n - 1) : 0.0;
-        factors[i] = 1.0 + (call->problem.short_factor_last - 1.0) * way;
-        factors[n + i] = 1.0 + (call->problem.long_factor_last - 1.0) * way;
-    }
-    spec->short_factor = factors;
-    spec->long_factor = factors ? factors + n : NULL;
-    return factors;
-}
-
-/* Cache of frequencies, until the program ends: the first 512 of the library whose spec has no arrays. Suites make
- * the same call many times, in other memory or for another backend, and computing frequencies is most of the cost.
- * Calls are made by one thread at a time. Padding may differ between equal specs; that costs only a second entry. */
-enum { MOST_CACHED_FREQS = 512 };
-static struct cached_freqs {
-    struct posenc_freqs_spec spec;
-    struct posenc_freqs *freqs;
-} cached_freqs[MOST_CACHED_FREQS];
-static int n_cached_freqs;
-
-static enum posenc_status get_freqs(struct call *call)
-{
-    const struct implementation *implementation = call->implementation;
-    const struct posenc_freqs_spec *spec = &call->problem.freqs;
-    const bool shared = implementation->freqs_create == posenc_freqs_create &&
-                        !spec->short_factor && !spec->long_factor && !spec->values;
-    for (int i = 0; shared && i < n_cached_freqs; i++)
-        if (memcmp(&cached_freqs[i].spec, spec, sizeof *spec) == 0) {
-            call->freqs = cached_freqs[i].freqs;
-            return POSENC_OK;
-        }
-    const enum posenc_status status =
-        implementation->freqs_create(spec, &call->freqs, &call->error);
-    if (shared && status == POSENC_OK && n_cached_freqs < MOST_CACHED_FREQS) {
-        memcpy(&cached_freqs[n_cached_freqs].spec, spec, sizeof *spec);
-        cached_freqs[n_cached_freqs++].freqs = call->freqs;
-    }
-    return status;
-}
-
-void call_destroy_freqs(struct call *call)
-{
-    for (int i = 0; i < n_cached_freqs; i++)
-        if (cached_freqs[i].freqs == call->freqs)
-            return;
-    if (call->freqs)
-        call->implementation->freqs_destroy(call->freqs);
-}
-
-bool call_make_freqs(struct call *call, const struct signature *s)
-{
-    if (!make_factors(call))
-        return false;
-    call->error.status = get_freqs(call);
-    memcpy((char *)&call->args + s->freqs, &call->freqs, sizeof call->freqs);
-    return call->error.status == POSENC_OK;
-}
-
-/* ---- Arguments ---- */
-
-bool call_make_arguments(struct call *call)
-{
-    const struct signature *s = signature_of(call->problem.kernel);
-    s->blank(&call->args);
-    if (!kernel_has_batch(call->problem.kernel) &&
-        !call_check_range(call, POSENC_ERR_SHAPE, "batch of a bias", call->problem.batch, 1, 1))
-        return false;
-    if (s->check && !s->check(call))
-        return false;
-    problem_derive(&call->problem);
-    if (s->freqs && !call_make_freqs(call, s))
-        return false;
-    for (EACH_TENSOR(spec, s))
-        if (tensor_present(&call->problem, spec) && !call_make_tensor(call, spec))
-            return false;
-    for (EACH_PARAMETER(parameter, s))
-        parameter_store(parameter, &call->problem, &call->args);
-    if (s->finish)
-        s->finish(call);
-    return true;
 }
 
 /* ---- Parts of a call ---- */

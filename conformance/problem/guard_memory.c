@@ -30,7 +30,8 @@ struct slot {
     size_t bytes;
     struct region *regions;
     size_t n, room;
-    char *copies; /* of all regions */
+    char *copies;       /* of all regions */
+    struct arena arena; /* of regions and copies */
     char role;
     bool sealed; /* read-only */
 };
@@ -70,8 +71,7 @@ static void slot_release(struct slot *s)
 {
     if (s->map)
         pages_release(s->map, slot_size(s));
-    free(s->regions);
-    free(s->copies);
+    arena_free(&s->arena);
     memset(s, 0, sizeof *s);
 }
 
@@ -86,14 +86,10 @@ static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 
 static bool add_region(struct slot *s, char *from, char *to)
 {
-    if (s->n == s->room) {
-        const size_t room = s->room ? 2 * s->room : 16;
-        struct region *more = realloc(s->regions, room * sizeof *more);
-        if (!more)
-            return false;
-        s->regions = more;
-        s->room = room;
-    }
+    struct region *grown = arena_grow(&s->arena, s->regions, s->n, &s->room, sizeof *grown);
+    if (!grown)
+        return false;
+    s->regions = grown;
     s->regions[s->n++] = (struct region){ .from = from, .to = to };
     return true;
 }
@@ -286,7 +282,7 @@ static bool slot_save(struct slot *s)
     size_t bytes = 0;
     for (EACH_REGION(r, s))
         bytes += (size_t)(r->to - r->from);
-    char *copy = s->copies = s->copies ? s->copies : malloc(bytes);
+    char *copy = s->copies = s->copies ? s->copies : arena_get(&s->arena, bytes);
     for (EACH_REGION(r, s)) {
         if (!copy)
             return false;

@@ -313,12 +313,6 @@ void tensor_scatter(const struct posenc_tensor *tensor, const float *dense);
 
 /* Allocates and fills a tensor, and sets its argument. */
 bool call_make_tensor(struct call *call, const struct tensor_spec *spec);
-/* Makes call->freqs, and sets its argument. */
-bool call_make_freqs(struct call *call, const struct signature *s);
-/* Makes all arguments. */
-bool call_make_arguments(struct call *call);
-/* Destroys the call's frequencies, unless they are shared with other calls. */
-void call_destroy_freqs(struct call *call);
 
 /* ---- Parts of a call ---- */
 

@@ -58,11 +58,6 @@ static inline uint16_t narrow(struct float_format f, float value)
     return (uint16_t)(bits >> 31 << 15 | kept);
 }
 
-uint16_t storage_narrow(enum posenc_dtype dtype, float value)
-{
-    return narrow(format_of(dtype), value);
-}
-
 /* Multiplies an integer below 2^11 by a power of two, which is exact in any rounding mode. */
 static float of_f16(uint16_t narrow)
 {
@@ -74,21 +69,15 @@ static float of_f16(uint16_t narrow)
         (exponent == 31 ? 0x7f800000 | fraction << 13 : float_to_bits(finite)));
 }
 
-float storage_widen(enum posenc_dtype dtype, uint16_t narrow)
+static float widen(enum posenc_dtype dtype, uint16_t narrow)
 {
     return dtype == POSENC_DTYPE_BF16 ? bits_to_float((uint32_t)narrow << 16) : of_f16(narrow);
-}
-
-float storage_round(enum posenc_dtype dtype, float value)
-{
-    return dtype == POSENC_DTYPE_F32 ? value
-                                     : storage_widen(dtype, storage_narrow(dtype, value));
 }
 
 float storage_get(enum posenc_dtype dtype, const void *row, int64_t i)
 {
     return dtype == POSENC_DTYPE_F32 ? ((const float *)row)[i]
-                                     : storage_widen(dtype, ((const uint16_t *)row)[i]);
+                                     : widen(dtype, ((const uint16_t *)row)[i]);
 }
 
 void storage_put(enum posenc_dtype dtype, void *row, int64_t i, float value)
@@ -96,7 +85,7 @@ void storage_put(enum posenc_dtype dtype, void *row, int64_t i, float value)
     if (dtype == POSENC_DTYPE_F32)
         ((float *)row)[i] = value;
     else
-        ((uint16_t *)row)[i] = storage_narrow(dtype, value);
+        ((uint16_t *)row)[i] = narrow(format_of(dtype), value);
 }
 
 void storage_put_row(enum posenc_dtype dtype, void *row, int64_t n, const float *values)
@@ -121,6 +110,12 @@ void storage_round_row(enum posenc_dtype dtype, float *values, int64_t n)
         for (int64_t i = 0; i < n; i++)
             values[i] =
                 bits_to_float((uint32_t)narrow(format_of(POSENC_DTYPE_BF16), values[i]) << 16);
+}
+
+float storage_round(enum posenc_dtype dtype, float value)
+{
+    storage_round_row(dtype, &value, 1);
+    return value;
 }
 
 int64_t storage_rows(const struct posenc_tensor *tensor)

@@ -37,15 +37,10 @@ static inline double bits_to_double(uint64_t bits)
     return value;
 }
 
-/* Return the nearest value of the type, ties to even; infinity above the largest one; NaN for NaN. POSENC_DTYPE_F32 changes
- * nothing. The second rounds n values in place. */
+/* Return the nearest value of the type, ties to even; infinity above the largest one; for NaN a quiet NaN with its sign
+ * and upper payload. POSENC_DTYPE_F32 changes nothing. The second rounds n values in place. */
 float storage_round(enum posenc_dtype dtype, float value);
 void storage_round_row(enum posenc_dtype dtype, float *values, int64_t n);
-
-/* Convert to and from the 16 bits of POSENC_DTYPE_F16 or POSENC_DTYPE_BF16. NaN becomes a quiet NaN with its sign and upper
- * payload. Widening is exact. */
-uint16_t storage_narrow(enum posenc_dtype dtype, float value);
-float storage_widen(enum posenc_dtype dtype, uint16_t narrow);
 
 /* Read and write element i of a row of any type; the last writes elements 0 to n - 1. */
 float storage_get(enum posenc_dtype dtype, const void *row, int64_t i);

@@ -120,9 +120,9 @@ struct call_answer {
     int64_t n;
 };
 
-/* Lists the outputs that an accepted call may write. An empty output allows any strides of
- * another one, since then nothing is written. */
-static void list_outputs(const struct call_test *t, struct call *call)
+/* Lists the outputs and, if the call may write, their rows. An empty output allows any strides of another one, since
+ * then nothing is written. */
+static void list_outputs(const struct call_test *t, struct call *call, bool may_write)
 {
     call->n_outputs = 0;
     for (EACH_OPERAND(o, &t->after)) {
@@ -134,7 +134,7 @@ static void list_outputs(const struct call_test *t, struct call *call)
         *out = (struct output){ .name = o->row->name,
                                 .tensor = *(const struct posenc_tensor *)facts_argument(
                                     &t->after, o->row) };
-        if (t->verdict.required || !dense_rows || !o->backed || !operand_has_elements(o))
+        if (!may_write || !dense_rows || !o->backed || !operand_has_elements(o))
             continue;
         out->rows = storage_rows(&out->tensor);
         out->width = out->tensor.shape[out->tensor.rank - 1];
@@ -166,12 +166,15 @@ static struct call_answer get_answer(struct call_test *t,
     const struct implementation *own = call->implementation;
     struct posenc_error untouched;
     struct call_answer a = { .result.status = POSENC_ERR_MEMORY };
+    /* Before any kernel runs, the front-end writes sums of no terms. */
+    const bool may_write = backend == &null_backend ? t->after.empty_x && !t->verdict.required
+                                                    : t->status == POSENC_OK;
     call_test_restore(t);
     if (!fill_block(t, with_error))
         return a;
     current_implementation = implementation;
     current_is_prepared = is_prepared;
-    list_outputs(t, call);
+    list_outputs(t, call, may_write);
     call->implementation = &block_implementation;
     a.result = guard_run(call, backend, t->guard);
     call->implementation = own;
@@ -215,9 +218,6 @@ static bool check_answer(struct call_test *t, const struct call_answer *a, unsig
     if (status == POSENC_OK)
         return !a->error_written ||
                notation_fail(t->message, "accepted, and yet the error was written");
-    if (!call_test_is_unchanged(t))
-        return notation_fail(t->message, "rejected, \"%s\", and yet an output was written",
-                             posenc_status_string(status));
     return check_error(t, status, &a->error);
 }
 

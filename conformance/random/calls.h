@@ -95,7 +95,7 @@ struct expected_statuses rules_judge(const struct call_facts *f, size_t size, bo
 
 enum { MOST_CHANGES = 3, CHANGES_TEXT = 1600 };
 
-/* Place of a row: `bytes` from the first element of another row, or in memory of its own if `row` is itself. */
+/* Place of a row: `bytes` from the first element of another row, which has memory of its own, or `row` is itself. */
 struct place {
     int row;
     int128 bytes;
@@ -150,14 +150,11 @@ void changes_make(struct call_test *t);
 
 /* ---- Memory of a test: operands.c ---- */
 
-/* Returns the row in whose memory a row lies, and the distance of their first elements. */
-struct place place_host(const struct call_test *t, int row);
 /* Places each tensor in memory of exactly its size, between pages that fault. A tensor that is too
  * large gets an address that no memory has. */
 void call_test_place(struct call_test *t, enum guard_mode mode);
 /* Restores every byte of the outputs as it was placed. */
 void call_test_restore(const struct call_test *t);
-bool call_test_is_unchanged(const struct call_test *t);
 void call_test_release(struct call_test *t);
 /* Returns true if a backend may run the call, since every operand lies in memory. */
 bool call_test_is_backed(const struct call_test *t);

@@ -25,62 +25,104 @@ static void note(struct call_test *t, const char *format, ...)
 
 /* ---- Numbers ---- */
 
-/* Draws a new value for a number, close to its present one or far away. */
-static uint64_t draw_value(struct random_state *d, enum field_kind kind, uint64_t old)
+static const struct operand *pick_operand(const struct call_test *t, struct random_state *d)
 {
-    if (kind == FIELD_BOOL)
-        return draw_bits(d) & 1;
+    int n = 0;
+    for (EACH_OPERAND(o, &t->before))
+        n++;
+    return &t->before.operands[draw_between(d, 0, n - 1)];
+}
+
+/* Draws a new value for an integer: a size or stride of the call, or an integer near one, or at the end of a type. */
+static int64_t draw_integer(const struct call_test *t, struct random_state *d, int64_t old)
+{
+    const struct operand *o = pick_operand(t, d);
+    const int i = (int)draw_between(d, 0, 3), counted = (int)draw_between(d, 1, DIM_DISTANCE);
+    const int64_t numbers[] = { old,
+                                old,
+                                o->shape[i],
+                                o->stride[i],
+                                o->shape[i] * o->stride[i],
+                                t->before.extent[counted] };
+    const int64_t near = numbers[draw_between(d, 0, 5)];
+    return draw_one_in(d, 3) ? near : draw_whole(d, near);
+}
+
+static void set_number(struct call_test *t, const char *name, enum field_kind kind,
+                       size_t offset, uint64_t bits)
+{
+    value_set(kind, (char *)&t->after.args + offset, bits);
     if (kind == FIELD_F64 || kind == FIELD_F32)
-        return double_to_bits(draw_real(d, bits_to_double(old)));
-    if (kind == FIELD_ENUM && !draw_one_in(d, 3))
-        return (uint64_t)draw_between(d, -1, 5);
-    return (uint64_t)draw_whole(d, (int64_t)old);
+        note(t, "set %s to %.9g", name, bits_to_double(bits));
+    else
+        note(t, "set %s to %lld", name, (long long)bits);
 }
 
 /* Sets the number at an offset in the arguments to a drawn value. */
-static void change_number(struct call_test *t, struct random_state *d, enum field_kind kind,
-                          size_t offset)
+static void change_number(struct call_test *t, struct random_state *d, const char *name,
+                          enum field_kind kind, size_t offset)
 {
-    const uint64_t old = value_get(kind, (const char *)&t->before.args + offset),
-                   bits = draw_value(d, kind, old);
-    value_set(kind, (char *)&t->after.args + offset, bits);
-    if (kind == FIELD_F64 || kind == FIELD_F32)
-        note(t, "set the argument at byte %zu to %.9g", offset, bits_to_double(bits));
+    const uint64_t old = value_get(kind, (const char *)&t->before.args + offset);
+    uint64_t bits;
+    if (kind == FIELD_BOOL)
+        bits = draw_bits(d) & 1;
+    else if (kind == FIELD_F64 || kind == FIELD_F32)
+        bits = double_to_bits(draw_real(d, bits_to_double(old)));
+    else if (kind == FIELD_ENUM && !draw_one_in(d, 3))
+        bits = (uint64_t)draw_between(d, -1, 5);
     else
-        note(t, "set the argument at byte %zu to %lld", offset, (long long)bits);
+        bits = (uint64_t)draw_integer(t, d, (int64_t)old);
+    set_number(t, name, kind, offset, bits);
 }
 
-/* An integer in a tensor, in positions, or beside a pointer. */
+static void change_argument_at(struct call_test *t, struct random_state *d,
+                               enum field_kind kind, size_t offset)
+{
+    char name[FIELD_TEXT];
+    snprintf(name, sizeof name, "the argument at byte %zu", offset);
+    change_number(t, d, name, kind, offset);
+}
+
+/* An integer in a tensor or in positions. */
 struct member {
     const char *name;
-    size_t offset;
     enum field_kind kind;
+    size_t offset;
 };
-static const struct member rank = { "rank", offsetof(struct posenc_tensor, rank), FIELD_ENUM };
-static const struct member dtype = { "dtype", offsetof(struct posenc_tensor, dtype),
-                                     FIELD_ENUM };
-static const struct member shape = { "shape", offsetof(struct posenc_tensor, shape),
-                                     FIELD_I64 };
-static const struct member stride = { "stride", offsetof(struct posenc_tensor, stride),
-                                      FIELD_I64 };
+#define MEMBER_OF(type, name, kind)                                                            \
+    {                                                                                          \
+#name, kind, offsetof(struct posenc_##type, name)                                      \
+    }
+/* Two members of any tensor, and two for each dimension. */
+static const struct member tensor_members[] = {
+    MEMBER_OF(tensor, rank, FIELD_ENUM),    MEMBER_OF(tensor, dtype, FIELD_ENUM),
+    MEMBER_OF(tensor, shape[0], FIELD_I64), MEMBER_OF(tensor, stride[0], FIELD_I64),
+    MEMBER_OF(tensor, shape[1], FIELD_I64), MEMBER_OF(tensor, stride[1], FIELD_I64),
+    MEMBER_OF(tensor, shape[2], FIELD_I64), MEMBER_OF(tensor, stride[2], FIELD_I64),
+    MEMBER_OF(tensor, shape[3], FIELD_I64), MEMBER_OF(tensor, stride[3], FIELD_I64),
+};
+enum { N_POSITIONS_MEMBERS = 5 };
+static const struct member positions_members[N_POSITIONS_MEMBERS] = {
+    MEMBER_OF(positions, kind, FIELD_ENUM),
+    MEMBER_OF(positions, offset, FIELD_I64),
+    MEMBER_OF(positions, stride_batch, FIELD_I64),
+    MEMBER_OF(positions, stride_token, FIELD_I64),
+    MEMBER_OF(positions, stride_axis, FIELD_I64),
+};
 
-/* Sets a member of a row's argument: of an array the element of dimension `dim`. */
-static void set_member(struct call_test *t, const struct operand *o,
-                       const struct member *member, int dim, int64_t value)
+/* Changes a member of a row's argument, or the batch stride beside a pointer. */
+static void change_member(struct call_test *t, struct random_state *d, const struct operand *o)
 {
-    char *argument = arguments_get(&t->after.args, o->row);
-    value_set(member->kind, argument + member->offset + (size_t)dim * sizeof value,
-              (uint64_t)value);
-    note(t, "set %s.%s[%d] to %lld", o->row->name, member->name, dim, (long long)value);
-}
-
-static void change_member(struct call_test *t, struct random_state *d, const struct operand *o,
-                          const struct member *member, int dim)
-{
-    const char *argument = facts_argument(&t->before, o->row);
-    const uint64_t old =
-        value_get(member->kind, argument + member->offset + (size_t)dim * sizeof(int64_t));
-    set_member(t, o, member, dim, (int64_t)draw_value(d, member->kind, old));
+    const bool is_tensor = o->row->form == FORM_TENSOR;
+    const int n = is_tensor ? 2 + 2 * o->rank : N_POSITIONS_MEMBERS;
+    const struct member *member =
+        (is_tensor ? tensor_members : positions_members) + draw_between(d, 0, n - 1);
+    char name[FIELD_TEXT];
+    snprintf(name, sizeof name, "%s.%s", o->row->name, member->name);
+    if (is_tensor || o->row->form == FORM_POSITIONS)
+        change_number(t, d, name, member->kind, o->row->offset + member->offset);
+    else
+        change_argument_at(t, d, FIELD_I64, o->row->stride_batch);
 }
 
 /* ---- Places and elements ---- */
@@ -95,10 +137,15 @@ static void join(struct call_test *t, struct random_state *d, const struct opera
     const int64_t distances[] = { 0,   item, -item,
                                   far, -far, draw_between(d, -far, far) / item * item };
     const int64_t distance = distances[draw_between(d, 0, 5)];
-    t->places[row] = (struct place){ .row = row }; /* so that places never form a circle */
-    if (place_host(t, host).row == row)
+    if (t->places[host].row == row)
         t->places[host] = (struct place){ .row = host };
-    t->places[row] = (struct place){ .row = host, .bytes = distance };
+    const struct place to = { .row = t->places[host].row,
+                              .bytes = t->places[host].bytes + distance };
+    for (int r = 0; r < MOST_TENSORS; r++) /* this row, and those in its memory */
+        if (r != row && t->places[r].row == row)
+            t->places[r] =
+                (struct place){ .row = to.row, .bytes = to.bytes + t->places[r].bytes };
+    t->places[row] = to;
     note(t, "place %s at %s plus %lld bytes", o->row->name, other->row->name,
          (long long)distance);
 }
@@ -107,36 +154,34 @@ static void join(struct call_test *t, struct random_state *d, const struct opera
  * that is left zero, by which a call is in place. */
 static void change_place(struct call_test *t, struct random_state *d, const struct operand *o)
 {
-    struct place *place = &t->places[o - t->before.operands];
+    const int row = (int)(o - t->before.operands);
     const int64_t pick = draw_between(d, 0, 5), odd = draw_between(d, 1, 3);
-    const struct operand *other = o;
-    while (pick > 1 &&
-           !(other = &t->before.operands[draw_between(d, 0, MOST_TENSORS - 1)])->row)
-        ;
+    const struct operand *other = pick > 1 ? pick_operand(t, d) : o;
     if (other != o) {
         join(t, d, o, other);
         return;
     }
-    *place = (struct place){ .row = (int)(o - t->before.operands),
-                             .is_null = pick != 1,
-                             .odd = pick == 1 ? (int)odd : 0 };
+    t->places[row] =
+        (struct place){ .row = row, .is_null = pick != 1, .odd = pick == 1 ? (int)odd : 0 };
     if (pick == 1)
         note(t, "move %s by %d bytes", o->row->name, (int)odd);
     else
         note(t, "set %s to NULL", o->row->name);
     if (pick != 1 && o->row->role == ROLE_X && draw_one_in(d, 2))
-        set_member(t, o, &rank, 0, 0);
+        set_number(t, "x.rank", FIELD_ENUM,
+                   o->row->offset + offsetof(struct posenc_tensor, rank), 0);
 }
 
-/* Draws a new value for an element. Values at the ends of an index are likely. */
+/* Draws a new value for an element. Values at the end of an index are likely. */
 static void change_element(struct call_test *t, struct random_state *d, const struct operand *o)
 {
     const int64_t end = facts_index_end(&t->before);
-    const int64_t wholes[] = { -1, 0, end, end - 1, INT32_MAX, INT32_MIN, draw_whole(d, end) };
+    const int64_t last = draw_one_in(d, 2) ? 3 : 1 << 16, index = draw_between(d, 0, last),
+                  whole = draw_integer(t, d, end);
     struct changed_element *e = &t->elements[t->n_elements++];
     *e = (struct changed_element){ .row = (int)(o - t->before.operands),
-                                   .index = draw_between(d, 0, draw_one_in(d, 2) ? 3 : 1 << 16),
-                                   .whole = wholes[draw_between(d, 0, 6)],
+                                   .index = index,
+                                   .whole = whole,
                                    .real = draw_real(d, (double)end) };
     note(t, "set element %lld of %s to %lld or %.9g", (long long)e->index, o->row->name,
          (long long)e->whole, e->real);
@@ -166,7 +211,7 @@ static void change_extent(struct call_test *t, struct random_state *d, const str
     const int n = tensor_dims(o->row), missing = n > o->rank ? n - o->rank : 0;
     const enum dim dim = o->row->dims[at + missing];
     const int64_t size =
-        draw_one_in(d, 2) ? draw_between(d, 0, 5) : draw_whole(d, o->shape[at]);
+        draw_one_in(d, 2) ? draw_between(d, 0, 5) : draw_integer(t, d, o->shape[at]);
     for (EACH_TENSOR(row, t->after.signature)) {
         struct posenc_tensor *x = arguments_get(&t->after.args, row);
         for (int i = 0; i < tensor_dims(row) && row->form == FORM_TENSOR; i++) {
@@ -179,71 +224,24 @@ static void change_extent(struct call_test *t, struct random_state *d, const str
          (long long)size);
 }
 
-/* Sets a stride to the dense one, to a very large one, or close to its present value. */
-static void change_stride(struct call_test *t, struct random_state *d, const struct operand *o,
-                          int dim)
+static void change_row(struct call_test *t, struct random_state *d, const struct operand *o)
 {
-    int64_t value = draw_whole(d, o->stride[dim]);
-    if (draw_one_in(d, 3))
-        value = dim + 1 < o->rank ? o->stride[dim + 1] * o->shape[dim + 1] : 1;
-    else if (draw_one_in(d, 3))
-        value =
-            (int64_t)(draw_bits(d) >> draw_between(d, 1, 33)) * (draw_one_in(d, 2) ? -1 : 1);
-    set_member(t, o, &stride, dim, value);
-}
-
-static void change_tensor(struct call_test *t, struct random_state *d, const struct operand *o)
-{
-    const int64_t pick = o->well_formed ? draw_between(d, 0, 15) : 0;
-    const int dim = o->well_formed ? (int)draw_between(d, 0, o->rank - 1) : 0;
-    if (pick < 1)
-        change_member(t, d, o, &rank, 0);
-    else if (pick < 2)
-        change_member(t, d, o, &dtype, 0);
-    else if (pick < 5)
-        change_member(t, d, o, &shape, dim);
-    else if (pick < 8)
-        change_stride(t, d, o, dim);
-    else if (pick < 10)
+    const bool is_tensor = o->row->form == FORM_TENSOR && o->rank > 0;
+    const int64_t pick = draw_between(d, 0, 15);
+    const int dim = is_tensor ? (int)draw_between(d, 0, o->rank - 1) : 0;
+    int64_t members = o->row->stride_batch ? 5 : 0; /* picks that change a member */
+    if (o->row->form == FORM_TENSOR || o->row->form == FORM_POSITIONS)
+        members = is_tensor ? 7 : 11;
+    if (pick < members)
+        change_member(t, d, o);
+    else if (is_tensor && pick < 9)
         change_rank(t, o, pick == 8);
-    else if (pick < 12)
+    else if (is_tensor && pick < 11)
         change_extent(t, d, o, dim);
-    else if (pick < 13)
+    else if (pick % 3 == 0)
         change_element(t, d, o);
     else
         change_place(t, d, o);
-}
-
-static void change_positions(struct call_test *t, struct random_state *d,
-                             const struct operand *o)
-{
-    static const struct member members[] = {
-        { "kind", offsetof(struct posenc_positions, kind), FIELD_ENUM },
-        { "stride_batch", offsetof(struct posenc_positions, stride_batch), FIELD_I64 },
-        { "stride_token", offsetof(struct posenc_positions, stride_token), FIELD_I64 },
-        { "stride_axis", offsetof(struct posenc_positions, stride_axis), FIELD_I64 },
-        { "offset", offsetof(struct posenc_positions, offset), FIELD_I64 },
-    };
-    enum { OFFSET = 4, LAST_ROW, PLACE, ELEMENT };
-    const int64_t pick = draw_between(d, 0, ELEMENT);
-    if (pick <= OFFSET)
-        change_member(t, d, o, &members[pick], 0);
-    else if (pick == LAST_ROW) /* an offset near the end of the table */
-        set_member(t, o, &members[OFFSET], 0, draw_whole(d, t->before.extent[DIM_ROW]));
-    else if (pick == PLACE)
-        change_place(t, d, o);
-    else
-        change_element(t, d, o);
-}
-
-static void change_pointer(struct call_test *t, struct random_state *d, const struct operand *o)
-{
-    if (o->row->stride_batch && draw_one_in(d, 3))
-        change_number(t, d, FIELD_I64, o->row->stride_batch);
-    else if (draw_one_in(d, 2))
-        change_place(t, d, o);
-    else
-        change_element(t, d, o);
 }
 
 /* ---- Other arguments ---- */
@@ -251,58 +249,42 @@ static void change_pointer(struct call_test *t, struct random_state *d, const st
 /* Claims a size of an older or newer struct, or one that no struct has. */
 static void change_size(struct call_test *t, struct random_state *d)
 {
-    const int64_t size = (int64_t)t->before.signature->size, word = sizeof(void *);
-    int64_t claimed = draw_whole(d, size);
-    if (draw_one_in(d, 3))
-        claimed = size + word * draw_between(d, 1, 3 * size / word);
-    else if (draw_one_in(d, 2))
-        claimed = word * draw_between(d, 0, size / word - 1);
-    else if (draw_one_in(d, 2))
-        claimed = draw_between(d, 0, size - 1);
-    t->size = (size_t)claimed;
+    const int64_t size = (int64_t)t->before.signature->size, word = sizeof(void *),
+                  words = draw_between(d, 0, 4 * size / word), less = draw_between(d, 0, size),
+                  any = draw_whole(d, size);
+    const int64_t sizes[] = { words * word, words * word, less, any };
+    t->size = (size_t)sizes[draw_between(d, 0, 3)];
     t->filled = draw_one_in(d, 2);
-    note(t, "claim a size of %lld bytes, %s", (long long)claimed,
-         t->filled ? "filled" : "with zeros");
+    note(t, "claim a size of %zu bytes, %s", t->size, t->filled ? "filled" : "with zeros");
 }
 
-/* Replaces the frequencies by others for about as many channels, or by NULL. */
+/* Replaces the frequencies by others for about as many channels, or by NULL if there are none of the kind. */
 static void change_freqs(struct call_test *t, struct random_state *d)
 {
-    enum {
-        NO_FREQS = -1,
-        FEWER_CHANNELS,
-        TWO_AXES,
-        RESTARTED_AXES,
-        XPOS,
-        GGML,
-        HF,
-        MORE_CHANNELS
-    };
-    const int64_t dim = t->base->problem.freqs.dim,
-                  kind = draw_between(d, NO_FREQS, MORE_CHANNELS);
-    struct posenc_freqs_spec spec = posenc_freqs_spec_init();
-    spec.dim = dim;
-    if (kind == FEWER_CHANNELS && dim > 1)
-        spec.dim = dim - 1;
-    if (kind == MORE_CHANNELS)
-        spec.dim = dim + 2;
-    if ((kind == TWO_AXES || kind == RESTARTED_AXES) && dim % 2 == 0 && dim >= 4) {
-        spec.mrope_section[0] = dim / 2 - 1;
-        spec.mrope_section[1] = 1;
+    static const int more[] = { 0, 0, 0, -1, 2 };
+    struct posenc_freqs_spec *spec = &t->freqs_spec;
+    *spec = posenc_freqs_spec_init();
+    spec->dim = t->base->problem.freqs.dim + more[draw_between(d, 0, 4)];
+    if (draw_one_in(d, 3)) { /* two axes */
+        spec->mrope_section[0] = spec->dim / 2 - 1;
+        spec->mrope_section[1] = 1;
     }
-    spec.mrope_layout = kind == RESTARTED_AXES ? POSENC_MROPE_LAYOUT_QWEN2_VL_VISION
-                                               : POSENC_MROPE_LAYOUT_QWEN2_VL;
-    spec.xpos_scale_base = kind == XPOS && dim % 2 == 0 ? 512.0 : 0.0;
-    if (kind == GGML || kind == HF)
-        spec.numerics = kind == GGML ? POSENC_NUMERICS_GGML_F32 : POSENC_NUMERICS_HF_F32;
-    t->freqs_spec = spec;
+    if (draw_one_in(d, 2))
+        spec->mrope_layout = POSENC_MROPE_LAYOUT_QWEN2_VL_VISION;
+    if (draw_one_in(d, 4))
+        spec->xpos_scale_base = 512.0;
+    if (draw_one_in(d, 4))
+        spec->numerics = draw_one_in(d, 2) ? POSENC_NUMERICS_GGML_F32 : POSENC_NUMERICS_HF_F32;
     t->implementation->freqs_destroy(t->freqs);
-    t->freqs = NULL;
-    if (kind != NO_FREQS && t->implementation->freqs_create(&spec, &t->freqs, NULL))
+    if (draw_one_in(d, 8) || t->implementation->freqs_create(spec, &t->freqs, NULL))
         t->freqs = NULL;
-    t->after.freqs_spec = t->freqs ? &t->freqs_spec : NULL;
+    t->after.freqs_spec = t->freqs ? spec : NULL;
     memcpy((char *)&t->after.args + t->after.signature->freqs, &t->freqs, sizeof t->freqs);
-    note(t, "take frequencies of kind %d", (int)kind);
+    note(t, "take %s: dim=%lld mrope_section=%lld,%lld mrope_layout=%s xpos_scale_base=%g %s",
+         t->freqs ? "frequencies" : "no frequencies", (long long)spec->dim,
+         (long long)spec->mrope_section[0], (long long)spec->mrope_section[1],
+         mrope_layout_names[spec->mrope_layout], spec->xpos_scale_base,
+         numerics_names[spec->numerics]);
 }
 
 /* ---- Changes of a call ---- */
@@ -317,23 +299,18 @@ static void change_argument(struct call_test *t, struct random_state *d)
         rows++;
     for (EACH_PARAMETER(p, s))
         parameters++;
-    const int site = (int)draw_between(d, 0, 2 * rows + parameters);
-    const struct operand *o = &t->before.operands[site % rows];
-    const struct parameter *p = &s->parameters[parameters ? site % parameters : 0];
+    const int64_t site = draw_between(d, 0, 2 * rows + parameters - 1);
+    const struct parameter *p = &s->parameters[site < 2 * rows ? 0 : site - 2 * rows];
     if (draw_one_in(d, 12))
         change_size(t, d);
     else if (s->freqs && draw_one_in(d, 8))
         change_freqs(t, d);
     else if (s->computed && draw_one_in(d, 8))
-        change_number(t, d, FIELD_I64, s->computed);
-    else if (site >= 2 * rows && parameters)
-        change_number(t, d, p->kind, p->to);
-    else if (o->row->form == FORM_TENSOR)
-        change_tensor(t, d, o);
-    else if (o->row->form == FORM_POSITIONS)
-        change_positions(t, d, o);
+        change_argument_at(t, d, FIELD_I64, s->computed);
+    else if (site >= 2 * rows)
+        change_argument_at(t, d, p->kind, p->to);
     else
-        change_pointer(t, d, o);
+        change_row(t, d, &t->before.operands[site % rows]);
 }
 
 /* Sets arguments beyond the claimed size to their defaults, as the library does. */

@@ -8,6 +8,7 @@
 
 #include "base/text/text.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,21 +44,16 @@ struct value_rule {
     }
 #define MEMBERS(bits) .members = (bits)
 #define DEFAULT       .n_classes = 0
-#define FROM(least, most)                                                                      \
+#define CLASS(from, to, ...)                                                                   \
     {                                                                                          \
-        least, most, false, false                                                              \
+        .least = from, .most = to, __VA_ARGS__                                                 \
     }
-#define ABOVE_BOUND(least, most)                                                               \
-    {                                                                                          \
-        least, most, true, false                                                               \
-    }
-#define LARGE(least, most)                                                                     \
-    {                                                                                          \
-        least, most, false, true                                                               \
-    }
-#define ONE(value) FROM(value, value)
-#define VECTORS    FROM(3, 5), FROM(7, 9), FROM(15, 17), FROM(31, 33), FROM(63, 65)
-#define COUNTS     ONE(1), FROM(2, 8), VECTORS, FROM(10, 40)
+#define FROM(from, to)        CLASS(from, to, .name = NULL)
+#define ABOVE_BOUND(from, to) CLASS(from, to, .above_bound = true)
+#define LARGE(from, to)       CLASS(from, to, .large = true)
+#define ONE(value)            FROM(value, value)
+#define VECTORS               FROM(3, 5), FROM(7, 9), FROM(15, 17), FROM(31, 33), FROM(63, 65)
+#define COUNTS                ONE(1), FROM(2, 8), VECTORS, FROM(10, 40)
 
 static const struct value_rule rules[] = {
     { "seed", NULL, 0, DEFAULT },
@@ -202,28 +198,54 @@ static int find_rule(const struct factor *f, enum posenc_kernel kernel)
 
 /* ---- Making factors ---- */
 
-/* Sets the classes of a number. The class of large sizes is the last one, and is removed unless it is wanted. */
-static void set_number_classes(struct factor *f, const struct value_rule *rule, bool with_large)
+static void add_class(struct factors *factors, struct factor *f, struct value_class c)
 {
-    f->classes = rule->classes;
-    f->n_classes = rule->n_classes;
-    while (f->n_classes > 0 && f->classes[f->n_classes - 1].large && !with_large)
-        f->n_classes--;
+    assert(factors->n_classes < MOST_CLASSES);
+    c.factor = f;
+    factors->classes[factors->n_classes++] = c;
+    f->n_classes++;
 }
 
-/* Sets the classes of any other field: those that its rule allows, or all. */
-static void set_named_classes(struct factor *f, const struct value_rule *rule,
-                              bool with_16_bits)
+/* Adds the classes of a number. */
+static void add_number_classes(struct factors *factors, struct factor *f, bool with_large)
 {
-    unsigned n = 0, allowed = rule && !f->field.list ? rule->members : ~0u;
-    f->names = f->field.list ? value_list_names(&f->field, f->row, &allowed)
-                             : field_value_names(&f->field);
-    if (f->names == dtype_names && !with_16_bits)
+    const int n = f->rule < 0 ? 0 : rules[f->rule].n_classes;
+    for (int i = 0; i < n; i++) {
+        struct value_class c = rules[f->rule].classes[i];
+        const bool is_wanted = with_large || !c.large;
+        c.large = c.large && i == n - 1;
+        if (is_wanted)
+            add_class(factors, f, c);
+    }
+}
+
+/* Adds the classes of any other field: those that its rule allows, or all. */
+static void add_named_classes(struct factors *factors, struct factor *f, bool with_16_bits)
+{
+    unsigned allowed = f->rule < 0 || f->field.list ? ~0u : rules[f->rule].members;
+    const char *const *names = f->field.list ? value_list_names(&f->field, f->row, &allowed)
+                                             : field_value_names(&f->field);
+    if (names == dtype_names && !with_16_bits)
         allowed = 1u << POSENC_DTYPE_F32;
-    while (f->names[n])
-        n++;
-    f->members = allowed & ((1u << n) - 1);
-    f->n_classes = __builtin_popcount(f->members);
+    for (int i = 0; names[i]; i++)
+        if (allowed >> i & 1u)
+            add_class(factors, f,
+                      (struct value_class){ .least = i, .most = i, .name = names[i] });
+}
+
+static void add_classes(struct factors *factors, struct factor *f, bool with_16_bits,
+                        bool with_large)
+{
+    const bool is_unread = f->row && f->row->role == ROLE_X && !kernel_takes_x(factors->kernel),
+               is_pad_of_positions = f->row && f->row->form == FORM_POSITIONS &&
+                                     strcmp(f->field.name, "pad") == 0;
+    f->classes = &factors->classes[factors->n_classes];
+    if (is_unread || is_pad_of_positions)
+        return;
+    if (is_number(&f->field))
+        add_number_classes(factors, f, with_large);
+    else
+        add_named_classes(factors, f, with_16_bits);
 }
 
 /* Finds the scalings that have a parameter. Compares its name without "_last": the field LIST_last is a short form of
@@ -239,26 +261,15 @@ static unsigned find_scalings(const struct field *field)
     return found;
 }
 
-static struct factor make_factor(const struct field *field, enum posenc_kernel kernel,
-                                 bool with_16_bits, bool with_large)
+static struct factor make_factor(const struct field *field, enum posenc_kernel kernel)
 {
     struct factor f = { .field = *field, .scalings = find_scalings(field) };
     for (EACH_TENSOR(row, signature_of(kernel)))
         if (field->tensor && strcmp(row->name, field->tensor) == 0)
             f.row = row;
     f.rule = find_rule(&f, kernel);
-    const struct value_rule *rule = f.rule < 0 ? NULL : &rules[f.rule];
-    f.is_size = rule && (rule->flags & SIZE);
-    f.is_even = rule && (rule->flags & EVEN);
-    const bool is_unread = f.row && f.row->role == ROLE_X && !kernel_takes_x(kernel),
-               is_pad_of_positions =
-                   f.row && f.row->form == FORM_POSITIONS && strcmp(field->name, "pad") == 0;
-    if (is_unread || is_pad_of_positions)
-        return f;
-    if (is_number(field))
-        set_number_classes(&f, rule, with_large);
-    else
-        set_named_classes(&f, rule, with_16_bits);
+    f.is_size = f.rule >= 0 && (rules[f.rule].flags & SIZE);
+    f.is_even = f.rule >= 0 && (rules[f.rule].flags & EVEN);
     return f;
 }
 
@@ -274,41 +285,20 @@ void factors_init(struct factors *factors, enum posenc_kernel kernel, bool with_
                   bool with_large)
 {
     struct field field;
+    int n = 0;
     *factors = (struct factors){ .kernel = kernel };
-    for (int i = 0; kernel_field(kernel, i, &field) && factors->n < MOST_FACTORS; i++) {
-        factors->all[factors->n] = make_factor(&field, kernel, with_16_bits, with_large);
-        factors->n += factors->all[factors->n].n_classes > 0;
-    }
-    qsort(factors->all, (size_t)factors->n, sizeof *factors->all, compare_rules);
-    for (int f = 0; f < factors->n; f++) {
-        factors->all[f].first_class = factors->n_classes;
-        factors->n_classes += factors->all[f].n_classes;
+    while (n < MOST_FACTORS && kernel_field(kernel, n, &field))
+        factors->all[n++] = make_factor(&field, kernel);
+    qsort(factors->all, (size_t)n, sizeof *factors->all, compare_rules);
+    for (int i = 0; i < n; i++) { /* keeps those that have classes */
+        struct factor *f = &factors->all[factors->n];
+        *f = factors->all[i];
+        add_classes(factors, f, with_16_bits, with_large);
+        factors->n += f->n_classes > 0;
     }
 }
 
 /* ---- Questions about factors ---- */
-
-const struct factor *factors_find(const struct factors *factors, int class_number)
-{
-    const struct factor *f = factors->all;
-    while (class_number >= f->first_class + f->n_classes)
-        f++;
-    return f;
-}
-
-int factor_large_class(const struct factor *f)
-{
-    const int last = f->n_classes - 1;
-    return f->classes && f->classes[last].large ? last : NO_CLASS;
-}
-
-int factor_member(const struct factor *f, int c)
-{
-    int member = 0;
-    while (!(f->members >> member & 1u) || c-- > 0)
-        member++;
-    return member;
-}
 
 /* Returns true if a tensor has no strides of its own, and so depends on pad and token_major of the problem. */
 static bool has_dense_tensor(const struct problem *p)
@@ -350,15 +340,13 @@ bool factor_matters(const struct factor *f, const struct problem *p)
     }
 }
 
-void factors_print_class(const struct factors *factors, int class_number, char text[CLASS_TEXT])
+void value_class_print(const struct value_class *c, char text[CLASS_TEXT])
 {
-    const struct factor *f = factors_find(factors, class_number);
-    const int c = class_number - f->first_class;
     char name[FIELD_TEXT];
-    field_name(&f->field, name);
-    if (f->classes)
-        snprintf(text, CLASS_TEXT, "%s from %g to %g%s", name, f->classes[c].least,
-                 f->classes[c].most, f->classes[c].above_bound ? " above its bound" : "");
+    field_name(&c->factor->field, name);
+    if (c->name)
+        snprintf(text, CLASS_TEXT, "%s %s", name, c->name);
     else
-        snprintf(text, CLASS_TEXT, "%s %s", name, f->names[factor_member(f, c)]);
+        snprintf(text, CLASS_TEXT, "%s from %g to %g%s", name, c->least, c->most,
+                 c->above_bound ? " above its bound" : "");
 }

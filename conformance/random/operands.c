@@ -219,16 +219,6 @@ int64_t facts_index_end(const struct call_facts *f)
 /* Bytes of a buffer; elements of positions, each of which the front-end reads. */
 enum { MOST_BYTES = 1 << 17, MOST_POSITIONS = 1 << 20 };
 
-struct place place_host(const struct call_test *t, int row)
-{
-    struct place at = { .row = row };
-    while (t->places[at.row].row != at.row) {
-        at.bytes += t->places[at.row].bytes;
-        at.row = t->places[at.row].row;
-    }
-    return at;
-}
-
 /* Writes the address of a row into the arguments; returns false if they end before it. */
 static bool set_address(struct call_test *t, struct operand *o, char *data)
 {
@@ -268,7 +258,7 @@ static bool allocate_buffer(struct call_test *t, enum guard_mode mode, int host)
     char role = 'i';
     bool any = false;
     for (EACH_OPERAND(o, &t->after)) {
-        const struct place at = place_host(t, (int)(o - t->after.operands));
+        const struct place at = t->places[o - t->after.operands];
         if (at.row != host || !o->used)
             continue;
         if (!can_be_backed(o))
@@ -291,7 +281,7 @@ static bool allocate_buffer(struct call_test *t, enum guard_mode mode, int host)
     /* A buffer that ends with its pages begins at an odd address if it is too large by `odd`. */
     data += (mode == GUARD_END ? 0 : odd) - (ptrdiff_t)first;
     for (int r = 0; r < MOST_TENSORS && t->after.operands[r].row; r++) {
-        const struct place at = place_host(t, r);
+        const struct place at = t->places[r];
         struct operand *o = &t->after.operands[r];
         if (at.row == host && o->used)
             o->backed = set_address(t, o, data + (ptrdiff_t)at.bytes);
@@ -373,19 +363,10 @@ void call_test_place(struct call_test *t, enum guard_mode mode)
 void call_test_restore(const struct call_test *t)
 {
     for (EACH_OPERAND(o, &t->after)) {
-        const int host = place_host(t, (int)(o - t->after.operands)).row;
+        const int host = t->places[o - t->after.operands].row;
         if (o->row->role == ROLE_OUTPUT && t->buffers[host].data)
             memcpy(t->buffers[host].data, t->buffers[host].saved, t->buffers[host].bytes);
     }
-}
-
-bool call_test_is_unchanged(const struct call_test *t)
-{
-    for (int r = 0; r < MOST_TENSORS; r++)
-        if (t->buffers[r].data &&
-            memcmp(t->buffers[r].saved, t->buffers[r].data, t->buffers[r].bytes) != 0)
-            return false;
-    return true;
 }
 
 void call_test_release(struct call_test *t)

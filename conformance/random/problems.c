@@ -68,74 +68,67 @@ static enum acceptance accept_problem(const struct problem *p)
 
 /* A class for each factor, of which one or two are held. */
 struct choice {
-    int class[MOST_FACTORS];
-    int held[2];     /* numbers of classes, or NO_CLASS */
-    bool both_large; /* the held classes are large sizes */
-    int round;       /* number of earlier choices with the same held classes */
+    const struct value_class *classes[MOST_FACTORS];
+    const struct value_class *held[2]; /* or NULL */
+    bool both_large;                   /* the held classes are large sizes */
+    int round; /* number of earlier choices with the same held classes */
 };
 
-/* Returns the held class of a factor, or NO_CLASS. */
-static int held_class(const struct choice *choice, const struct factor *f)
+/* Returns the held class of a factor, or NULL. */
+static const struct value_class *find_held(const struct choice *choice, const struct factor *f)
 {
     for (int i = 0; i < 2; i++)
-        if (choice->held[i] >= f->first_class &&
-            choice->held[i] < f->first_class + f->n_classes)
-            return choice->held[i] - f->first_class;
-    return NO_CLASS;
+        if (choice->held[i] && choice->held[i]->factor == f)
+            return choice->held[i];
+    return NULL;
 }
 
-static bool is_large_class(const struct factors *factors, int class_number)
+static bool are_large(const struct value_class *a, const struct value_class *b)
 {
-    const struct factor *f =
-        class_number == NO_CLASS ? NULL : factors_find(factors, class_number);
-    return f && class_number - f->first_class == factor_large_class(f);
+    return a && b && a->large && b->large;
 }
 
 /* Returns true for a size of 0. It is chosen only if it is held, since an empty call tests no other class. */
-static bool is_zero_size(const struct factor *f, int c)
+static bool is_zero_size(const struct value_class *c)
 {
-    return f->is_size && f->classes[c].most == 0.0 && !f->classes[c].above_bound;
+    return c->factor->is_size && c->most == 0.0 && !c->above_bound;
 }
 
 /* Returns the scalings that have each held parameter of scalings, as bits. */
-static unsigned find_scalings(const struct factors *factors, const struct choice *choice)
+static unsigned find_scalings(const struct choice *choice)
 {
     unsigned found = ~0u;
-    for (int i = 0; i < 2 && choice->held[i] != NO_CLASS; i++) {
-        const struct factor *f = factors_find(factors, choice->held[i]);
-        found &= f->scalings ? f->scalings : ~0u;
-    }
+    for (int i = 0; i < 2; i++)
+        if (choice->held[i] && choice->held[i]->factor->scalings)
+            found &= choice->held[i]->factor->scalings;
     return found;
 }
 
 /* Chooses the class of a factor. Beside two large sizes the others are large too, and types and flags change from round
  * to round. */
-static int choose_class(const struct factors *factors, const struct choice *choice,
-                        const struct factor *f, struct random_state *d)
+static const struct value_class *choose_class(const struct choice *choice,
+                                              const struct factor *f, struct random_state *d)
 {
-    const bool is_member = !f->classes && !f->field.list;
-    int class = held_class(choice, f);
-    if (class != NO_CLASS)
-        return class;
-    if (choice->both_large)
-        class = is_member ? choice->round % f->n_classes : factor_large_class(f);
-    if (class == NO_CLASS)
-        class = (int)draw_between(d, 0, f->n_classes - 1);
-    const unsigned fitting =
-        f->field.names == scaling_names ? find_scalings(factors, choice) : ~0u;
-    while (fitting && !(fitting >> class & 1u))
-        class = (class + 1) % f->n_classes;
-    return is_zero_size(f, class) ? (class + 1) % f->n_classes : class;
+    const struct value_class *held = find_held(choice, f),
+                             *last = f->classes + f->n_classes - 1;
+    if (held || (choice->both_large && last->large))
+        return held ? held : last;
+    int i = choice->both_large && field_value_names(&f->field)
+                ? choice->round % f->n_classes
+                : (int)draw_between(d, 0, f->n_classes - 1);
+    const unsigned fitting = f->field.names == scaling_names ? find_scalings(choice) : ~0u;
+    while (fitting && !(fitting >> i & 1u))
+        i = (i + 1) % f->n_classes;
+    return &f->classes[is_zero_size(&f->classes[i]) ? (i + 1) % f->n_classes : i];
 }
 
-/* Holds the classes a and b, unless they are NO_CLASS, and chooses the others. */
-static struct choice make_choice(const struct factors *factors, int a, int b, int round,
-                                 struct random_state *d)
+/* Holds the classes a and b, unless they are NULL, and chooses the others. */
+static struct choice make_choice(const struct factors *factors, const struct value_class *a,
+                                 const struct value_class *b, int round, struct random_state *d)
 {
-    struct choice choice = { .held = { a, b }, .round = round };
-    choice.both_large = is_large_class(factors, a) && is_large_class(factors, b);
+    struct choice choice = { .held = { a, b }, .both_large = are_large(a, b), .round = round };
     for (int f = 0; f < factors->n; f++)
-        choice.class[f] = choose_class(factors, &choice, &factors->all[f], d);
+        choice.classes[f] = choose_class(&choice, &factors->all[f], d);
     return choice;
 }
 
@@ -170,14 +163,15 @@ static bool halve_one_size(const struct factors *factors, const struct choice *c
     struct problem best = *p;
     for (int f = 0; f < factors->n; f++) {
         const struct factor *factor = &factors->all[f];
+        const struct value_class *held = find_held(choice, factor);
         if (!factor->is_size)
             continue;
         const int64_t size = (int64_t)field_get(&factor->field, p, 0),
                       half = factor->is_even ? size / 4 * 2 : size / 2;
         int64_t least = factor->is_even ? 2 : 1;
-        if (held_class(choice, factor) != NO_CLASS)
-            least = factor_least(factor, choice->class[f], p);
-        if (size <= least)
+        if (held && held->least > (double)least)
+            least = (int64_t)held->least;
+        if (size <= least || (held && held->above_bound))
             continue;
         struct problem smaller = *p;
         field_set(&factor->field, &smaller, (uint64_t)(half > least ? half : least));
@@ -258,7 +252,8 @@ static bool draw_problem(const struct problem_set *set, const struct choice *cho
     p->seed = draw_bits(d) >> 48;
     for (int f = 0; f < set->factors.n; f++) {
         const struct factor *factor = &set->factors.all[f];
-        if (!sizes_done && factor->rule >= 0 && !factor->is_size && factor->classes) {
+        const bool is_number = !factor->classes->name;
+        if (!sizes_done && factor->rule >= 0 && !factor->is_size && is_number) {
             problem_derive(p);
             reconcile_freqs(p, d);
             sizes_done = true;
@@ -268,7 +263,7 @@ static bool draw_problem(const struct problem_set *set, const struct choice *cho
         if (factor->field.list == LIST_STRIDES)
             enlarge_table(p);
         if (can_be_drawn(factor, p))
-            factor_draw(factor, choice->class[f], p, d, arena);
+            value_class_draw(choice->classes[f], p, d, arena);
     }
     enlarge_table(p);
     /* With whole wavelengths, times between positions hit exact zeros, for which only native kernels are right. */
@@ -282,27 +277,28 @@ static bool draw_problem(const struct problem_set *set, const struct choice *cho
 /* ---- Sets ---- */
 
 /* Returns the entry of two classes in the table of pairs. */
-static unsigned char *find_pair(const struct problem_set *set, int a, int b)
+static unsigned char *find_pair(const struct problem_set *set, const struct value_class *a,
+                                const struct value_class *b)
 {
-    const int n = set->factors.n_classes;
-    return &set->pairs[a < b ? a * n + b : b * n + a];
+    const struct value_class *first = set->factors.classes;
+    return &set->pairs[a < b ? (a - first) * set->factors.n_classes + (b - first)
+                             : (b - first) * set->factors.n_classes + (a - first)];
 }
 
 /* Records the classes of a problem and their pairs; of an empty one only sizes of 0. Returns true if a pair is new. */
 static bool record_pairs(struct problem_set *set, const struct choice *choice,
                          const struct problem *p, bool empty)
 {
-    int numbers[MOST_FACTORS], n = 0;
+    const struct value_class *held[MOST_FACTORS];
+    int n = 0;
     bool any = false;
-    for (int f = 0; f < set->factors.n; f++) {
-        const struct factor *factor = &set->factors.all[f];
-        const int c = choice->class[f];
-        if (factor_has_class(factor, c, p) && (!empty || is_zero_size(factor, c)))
-            numbers[n++] = factor->first_class + c;
-    }
+    for (int f = 0; f < set->factors.n; f++)
+        if (value_class_holds(choice->classes[f], p) &&
+            (!empty || is_zero_size(choice->classes[f])))
+            held[n++] = choice->classes[f];
     for (int i = 0; i < n; i++)
         for (int k = 0; k <= i; k++) {
-            unsigned char *pair = find_pair(set, numbers[i], numbers[k]);
+            unsigned char *pair = find_pair(set, held[i], held[k]);
             any = any || !*pair;
             set->n_classes_reached += i == k && !*pair;
             set->n_pairs_reached += i != k && !*pair;
@@ -312,17 +308,16 @@ static bool record_pairs(struct problem_set *set, const struct choice *choice,
 }
 
 /* Draws a problem that may have the classes a and b. Adds it to the set if it is accepted and has a new pair, or two
- * large sizes; if b is NO_CLASS, it must have class a. Returns false if out of memory. */
-static bool add_problem(struct problem_set *set, int a, int b, int round,
-                        struct random_state *d)
+ * large sizes; if b is NULL, it must have class a. Returns false if out of memory. */
+static bool add_problem(struct problem_set *set, const struct value_class *a,
+                        const struct value_class *b, int round, struct random_state *d)
 {
-    const struct factor *f = factors_find(&set->factors, a);
     const struct choice choice = make_choice(&set->factors, a, b, round, d);
     struct problem p;
     if (!draw_problem(set, &choice, d, &set->arena, &p))
         return true;
     const enum acceptance accepted = accept_problem(&p);
-    if (accepted == REJECTED || (b == NO_CLASS && !factor_has_class(f, a - f->first_class, &p)))
+    if (accepted == REJECTED || (!b && !value_class_holds(a, &p)))
         return true;
     const bool is_new = record_pairs(set, &choice, &p, accepted == ACCEPTED_EMPTY);
     if (!is_new && !(choice.both_large && accepted == ACCEPTED))
@@ -337,12 +332,12 @@ static bool add_problem(struct problem_set *set, int a, int b, int round,
 }
 
 /* Makes two classes meet, two large sizes several times. */
-static bool add_pair(struct problem_set *set, int a, int b, struct random_state *d)
+static bool add_pair(struct problem_set *set, const struct value_class *a,
+                     const struct value_class *b, struct random_state *d)
 {
-    const struct factors *factors = &set->factors;
-    const bool both_large = is_large_class(factors, a) && is_large_class(factors, b);
-    int rounds = kernel_has_freqs(factors->kernel) ? LARGE_ROUNDS_WITH_FREQS : LARGE_ROUNDS;
-    rounds = both_large ? rounds : 0;
+    int rounds = are_large(a, b) ? LARGE_ROUNDS : 0;
+    if (rounds && kernel_has_freqs(set->key.kernel))
+        rounds = LARGE_ROUNDS_WITH_FREQS;
     bool good = true;
     for (int i = 0; i < (set->key.full ? PAIR_TRIES : 1) && good; i++)
         good = (*find_pair(set, a, b) && i >= rounds) || add_problem(set, a, b, i, d);
@@ -353,6 +348,7 @@ static bool add_pair(struct problem_set *set, int a, int b, struct random_state 
  * still missing. Returns false if out of memory. */
 static bool fill_set(struct problem_set *set)
 {
+    const struct value_class *classes = set->factors.classes;
     const int64_t n = set->factors.n_classes, all = n * n,
                   step = all % PAIR_STEP ? PAIR_STEP : 1;
     struct random_state d = { .seed = rng_u64(set->key.seed, (uint64_t)set->key.kernel) };
@@ -360,14 +356,13 @@ static bool fill_set(struct problem_set *set)
         draw_between(&d, 0, all - 1); /* so that quick runs of other seeds hold other pairs */
     for (int64_t i = 0; i < all && (set->key.full || set->n < QUICK_PROBLEMS);
          i++, at = (at + step) % all) {
-        const int a = (int)(at / n), b = (int)(at % n);
-        if (a < b && factors_find(&set->factors, a) != factors_find(&set->factors, b) &&
-            !add_pair(set, a, b, &d))
+        const struct value_class *a = &classes[at / n], *b = &classes[at % n];
+        if (a < b && a->factor != b->factor && !add_pair(set, a, b, &d))
             return false;
     }
-    for (int c = 0; c < n; c++)
-        for (int i = 0; i < CLASS_TRIES && !*find_pair(set, c, c); i++)
-            if (!add_problem(set, c, NO_CLASS, 0, &d))
+    for (const struct value_class *a = classes; a < classes + n; a++)
+        for (int i = 0; i < CLASS_TRIES && !*find_pair(set, a, a); i++)
+            if (!add_problem(set, a, NULL, 0, &d))
                 return false;
     return true;
 }
@@ -378,7 +373,7 @@ bool problem_set_draw(struct problem_set *set, uint64_t i, struct arena *arena,
     struct random_state d = { .seed = rng_u64(set->key.seed,
                                               (i + 1) << 8 | (uint64_t)set->key.kernel) };
     for (int k = 0; k < DRAW_TRIES; k++) {
-        const struct choice choice = make_choice(&set->factors, NO_CLASS, NO_CLASS, 0, &d);
+        const struct choice choice = make_choice(&set->factors, NULL, NULL, 0, &d);
         if (draw_problem(set, &choice, &d, arena, problem) &&
             accept_problem(problem) == ACCEPTED)
             return true;
@@ -403,21 +398,18 @@ struct problem_set *problem_set_get(const struct problem_set_key *key)
     return NULL;
 }
 
-bool problem_set_find_missing(const struct problem_set *set, int *a, int *b)
+bool problem_set_find_missing(const struct problem_set *set, const struct value_class **a,
+                              const struct value_class **b)
 {
-    const struct factor *all = set->factors.all;
-    *b = NO_CLASS;
-    for (*a = 0; *a < set->factors.n_classes; ++*a)
+    const struct value_class *classes = set->factors.classes,
+                             *end = classes + set->factors.n_classes;
+    *b = NULL;
+    for (*a = classes; *a < end; ++*a)
         if (!*find_pair(set, *a, *a))
             return true;
-    for (int f = 0; f < set->factors.n; f++)
-        for (int g = 0; g < f; g++) {
-            const int large_f = factor_large_class(&all[f]),
-                      large_g = factor_large_class(&all[g]);
-            *a = all[f].first_class + large_f;
-            *b = all[g].first_class + large_g;
-            if (large_f != NO_CLASS && large_g != NO_CLASS && !*find_pair(set, *a, *b))
+    for (*a = classes; *a < end; ++*a)
+        for (*b = classes; *b < *a; ++*b)
+            if (are_large(*a, *b) && !*find_pair(set, *a, *b))
                 return true;
-        }
     return false;
 }

@@ -100,15 +100,15 @@ static void report_not_offered(struct random_suite *r)
 static void check_coverage(struct tally *t, const struct problem_set *set)
 {
     char name[CLASS_TEXT], other[CLASS_TEXT] = "";
-    int a, b;
+    const struct value_class *a, *b;
     t->result.classes = (struct conf_classes){ set->n_classes_reached, set->factors.n_classes,
                                                set->n_pairs_reached };
     if (t->run->options->program || !problem_set_find_missing(set, &a, &b))
         return; /* a program is not to blame for the set */
-    factors_print_class(&set->factors, a, name);
-    if (b != NO_CLASS)
-        factors_print_class(&set->factors, b, other);
-    require(t, false, "no problem had %s%s%s", name, b == NO_CLASS ? "" : " and ", other);
+    value_class_print(a, name);
+    if (b)
+        value_class_print(b, other);
+    require(t, false, "no problem had %s%s%s", name, b ? " and " : "", other);
 }
 
 static void check_pairs(struct random_suite *r)

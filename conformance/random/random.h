@@ -25,8 +25,6 @@ void suite_random(struct suite_run *run, enum posenc_kernel kernel);
 /* ---- Random numbers: values.c ---- */
 
 bool draw_one_in(struct random_state *d, int64_t n);
-/* Draws a number from 0 to 1, which it never reaches. */
-double draw_fraction(struct random_state *d);
 
 /* Draw a value that tests an argument: close to the present one, 0, negative, or at the end of the range of a type.
  * Reals may also be infinite or NaN. */
@@ -35,65 +33,58 @@ double draw_real(struct random_state *d, double near);
 
 /* ---- Factors: factors.c ---- */
 
-/* A class of numbers, from least to most. */
+enum { MOST_FACTORS = 96, MOST_CLASSES = 1024, CLASS_TEXT = 2 * FIELD_TEXT };
+
+/* A class of numbers, from least to most. A member of an enum, a flag and a way to draw a list are classes with one
+ * number and a name. */
 struct value_class {
     double least, most;
     /* least and most are relative to the largest value that the rest of the problem allows. */
     bool above_bound;
-    bool large; /* a size that only full runs draw */
+    bool large; /* a size that only full runs draw; the last class of its factor */
+    const char *name;
+    const struct factor *factor;
 };
 
 struct factor {
     struct field field;
     const struct tensor_spec *row; /* the tensor whose layout the field describes, or NULL */
-    const struct value_class *classes; /* of a number; NULL otherwise */
-    /* Names of the values of an enum or a flag, or of the ways to draw a list or strides, and the drawn ones as bits. */
-    const char *const *names;
-    unsigned members;
     unsigned
         scalings; /* that have this parameter, as bits; 0: it is no parameter of a scaling */
     bool is_size, is_even;
     int rule; /* index of its row in the table of factors.c, which is the order of drawing */
-    int first_class; /* class number of its first class; numbers count through all factors */
     int n_classes;
+    const struct value_class *classes;
 };
 
-enum { NO_CLASS = -1, MOST_FACTORS = 96, CLASS_TEXT = 2 * FIELD_TEXT };
-
+/* The factors of a kernel, and the classes of all factors. */
 struct factors {
     enum posenc_kernel kernel;
     int n, n_classes;
     struct factor all[MOST_FACTORS];
+    struct value_class classes[MOST_CLASSES];
 };
 
 /* Lists the factors of a kernel, with types of 16 bits and large sizes if these are wanted. */
 void factors_init(struct factors *factors, enum posenc_kernel kernel, bool with_16_bits,
                   bool with_large);
-/* Returns the factor that has the class of a number. */
-const struct factor *factors_find(const struct factors *factors, int class_number);
-/* Writes, for example, "heads from 2 to 8" or "x.stride backward". */
-void factors_print_class(const struct factors *factors, int class_number,
-                         char text[CLASS_TEXT]);
-/* Returns the class of large sizes, or NO_CLASS. */
-int factor_large_class(const struct factor *factor);
-/* Returns the index of the name of class c. */
-int factor_member(const struct factor *factor, int c);
 /* Returns true if the problem depends on the field. */
 bool factor_matters(const struct factor *factor, const struct problem *problem);
+/* Writes, for example, "heads from 2 to 8" or "x.stride backward". */
+void value_class_print(const struct value_class *c, char text[CLASS_TEXT]);
 
 /* ---- Values: values.c ---- */
 
-/* Returns the names of the ways to draw a list or strides, NULL at the end; sets those that the tensor may have. */
+/* Returns the names of the ways to draw a list or strides, NULL at the end. Removes from `members`, which are bits,
+ * those that the tensor may not have. */
 const char *const *value_list_names(const struct field *field, const struct tensor_spec *row,
                                     unsigned *members);
-/* Sets the field to a value of class c; lists come from the arena. Returns false, with the field as it was, if the
+/* Sets the field to a value of the class; lists come from the arena. Returns false, with the field as it was, if the
  * problem leaves the class no value. */
-bool factor_draw(const struct factor *factor, int c, struct problem *problem,
-                 struct random_state *d, struct arena *arena);
-/* Returns true if the field matters and has a value of class c. */
-bool factor_has_class(const struct factor *factor, int c, const struct problem *problem);
-/* Returns the least size of a class in this problem, 1 or more. */
-int64_t factor_least(const struct factor *factor, int c, const struct problem *problem);
+bool value_class_draw(const struct value_class *c, struct problem *problem,
+                      struct random_state *d, struct arena *arena);
+/* Returns true if the field matters and has a value of the c. */
+bool value_class_holds(const struct value_class *c, const struct problem *problem);
 
 /* ---- Sets of problems: problems.c ---- */
 
@@ -111,8 +102,8 @@ struct problem_set {
     struct arena arena;
     struct problem *problems;
     size_t n, room;
-    unsigned char
-        *pairs; /* [class, class]: 1 if a problem has both; a class is paired with itself */
+    /* [class, class]: 1 if a problem has both; a class is paired with itself */
+    unsigned char *pairs;
     int n_classes_reached;
     int64_t n_pairs_reached;
 };
@@ -122,8 +113,9 @@ struct problem_set *problem_set_get(const struct problem_set_key *key);
 /* Draws problem number i outside of the set. Returns false if none was accepted. */
 bool problem_set_draw(struct problem_set *set, uint64_t i, struct arena *arena,
                       struct problem *problem);
-/* Finds a class that no problem has, with *b as NO_CLASS, or two classes of large sizes that never occurred together. */
-bool problem_set_find_missing(const struct problem_set *set, int *a, int *b);
+/* Finds a class that no problem has, with *b as NULL, or two classes of large sizes that never occurred together. */
+bool problem_set_find_missing(const struct problem_set *set, const struct value_class **a,
+                              const struct value_class **b);
 
 /* A backend whose kernels do nothing. Calls of it show whether the front-end accepts the arguments. */
 extern const struct posenc_backend null_backend;

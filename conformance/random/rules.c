@@ -8,7 +8,6 @@
 
 #include <float.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct judge {
@@ -31,73 +30,29 @@ static const struct posenc_tensor *tensor_of(const struct judge *j, const struct
     return facts_argument(j->f, o->row);
 }
 
-/* ---- Addresses of elements ---- */
+/* ---- One operand ---- */
 
-static int128 stride_length(const struct operand *o, int i)
-{
-    return o->stride[i] < 0 ? -(int128)o->stride[i] : o->stride[i];
-}
+static int128 magnitude(int64_t stride) { return stride < 0 ? -(int128)stride : stride; }
 
-/* Returns true if each stride is at least the extent of the dimensions with smaller strides. Then
- * all elements are distinct. */
-static bool dimensions_nest(const struct operand *o)
+/* Returns true if each stride is at least the extent of the dimensions with smaller strides: the rule for outputs. */
+static bool dimensions_nest(int rank, const int64_t *shape, const int64_t *stride)
 {
     int128 extent = 1;
-    bool done[4] = { false };
-    for (int round = 0; round < o->rank; round++) {
+    bool done[MOST_DIMS + 1] = { false };
+    for (int round = 0; round < rank; round++) {
         int next = -1;
-        for (int i = 0; i < o->rank; i++)
-            if (!done[i] && o->shape[i] > 1 &&
-                (next < 0 || stride_length(o, i) < stride_length(o, next)))
+        for (int i = 0; i < rank; i++)
+            if (!done[i] && shape[i] > 1 &&
+                (next < 0 || magnitude(stride[i]) < magnitude(stride[next])))
                 next = i;
         if (next < 0)
             break;
         done[next] = true;
-        if (stride_length(o, next) < extent)
+        if (magnitude(stride[next]) < extent)
             return false;
-        extent += stride_length(o, next) * (o->shape[next] - 1);
+        extent += magnitude(stride[next]) * (shape[next] - 1);
     }
     return true;
-}
-
-static int compare_addresses(const void *a, const void *b)
-{
-    char *const *x = a, *const *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
-/* Returns the addresses of all elements in ascending order, to be freed. Returns NULL if there are
- * too many, or if they are not in memory. */
-static char **list_addresses(const struct operand *o, int64_t *n)
-{
-    enum { MOST = 1 << 14 };
-    *n = o->backed && o->well_formed && !o->empty ? operand_count(o) : 0;
-    char **at = *n > 0 && *n <= MOST ? malloc((size_t)*n * sizeof *at) : NULL;
-    for (int64_t i = 0; at && i < *n; i++)
-        at[i] = operand_element(o, i);
-    if (at)
-        qsort(at, (size_t)*n, sizeof *at, compare_addresses);
-    return at;
-}
-
-/* ---- One operand ---- */
-
-/* Rejects outputs in which two indices share an element. The library may also reject others whose strides do not
- * nest. */
-static void judge_distinct(struct judge *j, const struct operand *o)
-{
-    int64_t n;
-    bool twice = false;
-    if (dimensions_nest(o))
-        return;
-    char **at = list_addresses(o, &n);
-    for (int64_t i = 1; at && i < n; i++)
-        twice = twice || at[i] - at[i - 1] < o->item_bytes;
-    free(at);
-    for (int i = 0; i < o->rank; i++)
-        twice = twice || (o->shape[i] > 1 && o->stride[i] == 0);
-    reject_if(j, twice, STATUS(STRIDE));
-    may_reject_if(j, !twice, STATUS(STRIDE));
 }
 
 /* Requires an address that is aligned, and bytes that lie in the address space. */
@@ -136,8 +91,8 @@ static void judge_form(struct judge *j, const struct operand *o)
         return;
     reject_if(j, o->shape[o->rank - 1] > 1 && o->stride[o->rank - 1] != 1, STATUS(STRIDE));
     judge_bytes(j, o);
-    if (o->row->role == ROLE_OUTPUT)
-        judge_distinct(j, o);
+    reject_if(j, o->row->role == ROLE_OUTPUT && !dimensions_nest(o->rank, o->shape, o->stride),
+              STATUS(STRIDE));
 }
 
 /* ---- Several operands ---- */
@@ -160,34 +115,28 @@ static void judge_agreement(struct judge *j, const struct operand *o)
             reject_if(j, tensor_of(j, other)->dtype != t->dtype, STATUS(DTYPE));
 }
 
-static bool same_tensor(const struct operand *a, const struct operand *b)
+static bool same_layout(const struct operand *a, const struct operand *b)
 {
-    bool same = a->data == b->data && a->rank == b->rank && a->item_bytes == b->item_bytes;
+    bool same = a->rank == b->rank && a->item_bytes == b->item_bytes;
     for (int i = 0; same && i < a->rank; i++)
         same = a->shape[i] == b->shape[i] && (a->shape[i] <= 1 || a->stride[i] == b->stride[i]);
     return same;
 }
 
-/* Returns true if an element of one shares a byte with an element of the other. */
-static bool share_bytes(const struct operand *a, const struct operand *b)
+/* Returns true if two tensors of equal layout are one tensor with a further dimension, of which no elements share
+ * memory. */
+static bool are_interleaved(const struct operand *a, const struct operand *b)
 {
-    int64_t n, m;
-    char **x = list_addresses(a, &n), **y = list_addresses(b, &m);
-    bool shared = false;
-    for (int64_t i = 0, k = 0; x && y && i < n && k < m && !shared;) {
-        shared = x[i] < y[k] + b->item_bytes && y[k] < x[i] + a->item_bytes;
-        if (x[i] < y[k])
-            i++;
-        else
-            k++;
-    }
-    free(x);
-    free(y);
-    return shared;
+    int64_t shape[MOST_DIMS + 1] = { 2 }, stride[MOST_DIMS + 1] = {
+        (int64_t)((uintptr_t)b->data - (uintptr_t)a->data) / a->item_bytes
+    };
+    memcpy(shape + 1, a->shape, sizeof a->shape);
+    memcpy(stride + 1, a->stride, sizeof a->stride);
+    return dimensions_nest(a->rank + 1, shape, stride);
 }
 
-/* Rejects outputs that share an element with another operand, except x in place. The library may
- * reject operands whose extents overlap without a shared element. */
+/* Rejects outputs whose bytes lie between the first and the last byte of another operand. Exceptions are x in place,
+ * and x or a second output in the gaps of the first output. */
 static void judge_apart(struct judge *j, const struct operand *out, const struct operand *o)
 {
     const int128 from = (int128)(uintptr_t)out->data - out->bytes_below,
@@ -197,11 +146,12 @@ static void judge_apart(struct judge *j, const struct operand *out, const struct
     if (!operand_has_elements(out) || !out->data || !operand_has_elements(o) || !o->data ||
         to <= first || end <= from)
         return;
-    if (o->row->role == ROLE_X && kernel_in_place(j->f->kernel) && same_tensor(out, o))
-        return;
-    const bool shared = share_bytes(out, o) || out->data == o->data;
-    reject_if(j, shared, STATUS(OVERLAP));
-    may_reject_if(j, !shared, STATUS(OVERLAP));
+    const bool in_place = o->row->role == ROLE_X && kernel_in_place(j->f->kernel) &&
+                          out->data == o->data,
+               may_interleave = o->row == kernel_woven_row(j->f->kernel);
+    reject_if(
+        j, !same_layout(out, o) || !(in_place || (may_interleave && are_interleaved(out, o))),
+        STATUS(OVERLAP));
 }
 
 /* ---- Frequencies and pairs ---- */

@@ -11,197 +11,162 @@
 #include <stdio.h>
 #include <string.h>
 
-enum builder {
-    ALIBI,
-    T5,
-    KERPLE_LOG,
-    KERPLE_POWER,
-    SANDWICH,
-    NORMAL,
-    PADDING,
-    SWIN,
-    BEIT,
-    SHAW,
-    TRANSFORMER_XL,
-    DEBERTA
-};
-static const char *const builder_name[] = {
-    "alibi_slopes", "t5_buckets_compute", "kerple_log",
-    "kerple_power", "sandwich",           "normal",
-    "padding",      "swin_index",         "beit_index",
-    "shaw_index",   "xl_index",           "deberta_index",
-};
-
-/* A call and its status. */
-struct row {
-    enum builder builder;
-    enum posenc_status status; /* that is expected */
-    int64_t n[5];              /* integer arguments in the order of the prototype */
-    double value;              /* last element of an input array, or a real argument */
-    int64_t count;             /* elements of the output; a rejected call gets a few */
-};
-
-enum { FEW = 16 };
-#define OK        POSENC_OK
-#define SHAPE     POSENC_ERR_SHAPE
-#define PARAMETER POSENC_ERR_PARAMETER
-#define FAR       ((INT64_C(1) << 24) - 1)
-#define END       (INT64_C(1) << 31)
-
-static const struct row rows[] = {
-    { ALIBI, OK, { 1 }, 64.0, 1 },
-    { ALIBI, OK, { 65536 }, 8.0, 65536 },
-    { ALIBI, SHAPE, { 0 }, 8.0, 0 },
-    { ALIBI, SHAPE, { 65537 }, 8.0, 0 },
-    { ALIBI, PARAMETER, { 8 }, 0.0, 0 },
-    { ALIBI, PARAMETER, { 8 }, 64.1, 0 },
-    { ALIBI, PARAMETER, { 8 }, (double)NAN, 0 },
-    { T5, OK, { 2, 2, 0 }, 0, 2 },
-    { T5, OK, { 4096, FAR, 1 }, 0, 2048 },
-    { T5, SHAPE, { 1, 128, 0 }, 0, 0 },
-    { T5, SHAPE, { 2, 128, 1 }, 0, 0 },
-    { T5, SHAPE, { 7, 128, 1 }, 0, 0 },
-    { T5, SHAPE, { 4097, 9000, 0 }, 0, 0 },
-    { T5, PARAMETER, { 32, 16, 0 }, 0, 0 },
-    { T5, PARAMETER, { 32, 8, 1 }, 0, 0 },
-    { T5, PARAMETER, { 32, FAR + 1, 0 }, 0, 0 },
-    { KERPLE_LOG, OK, { 3, -FAR, 5 }, 1e9, 15 },
-    { KERPLE_LOG, OK, { 1, FAR, 1 }, (double)FLT_MAX, 1 },
-    { KERPLE_LOG, OK, { 2, 0, 5 }, 1e9, 10 },
-    { KERPLE_LOG, SHAPE, { 0, 0, 5 }, 1.0, 0 },
-    { KERPLE_LOG, SHAPE, { 65537, 0, 1 }, 1.0, 0 },
-    { KERPLE_LOG, SHAPE, { 3, -FAR - 1, 5 }, 1.0, 0 },
-    { KERPLE_LOG, SHAPE, { 3, FAR, 2 }, 1.0, 0 },
-    { KERPLE_LOG, SHAPE, { 3, 0, 0 }, 1.0, 0 },
-    { KERPLE_LOG, SHAPE, { 3, INT64_MAX, INT64_MAX }, 1.0, 0 },
-    { KERPLE_LOG, PARAMETER, { 3, 0, 5 }, 0.0, 0 },
-    { KERPLE_LOG, PARAMETER, { 3, 0, 5 }, (double)INFINITY, 0 },
-    { KERPLE_POWER, OK, { 3, 0, 5 }, 2.0, 15 },
-    { KERPLE_POWER, SHAPE, { 3, 0, 0 }, 1.0, 0 },
-    { KERPLE_POWER, PARAMETER, { 3, 0, 5 }, 2.001, 0 },
-    { KERPLE_POWER, PARAMETER, { 3, 0, 5 }, (double)NAN, 0 },
-    { SANDWICH, OK, { 2, 3, -2, 5 }, -1.0, 15 },
-    { SANDWICH, SHAPE, { 0, 3, 0, 5 }, 1.0, 0 },
-    { SANDWICH, SHAPE, { 3, 3, 0, 5 }, 1.0, 0 },
-    { SANDWICH, SHAPE, { 65538, 3, 0, 5 }, 1.0, 0 },
-    { SANDWICH, SHAPE, { 2, 0, 0, 5 }, 1.0, 0 },
-    { SANDWICH, SHAPE, { 2, 3, FAR, 2 }, 1.0, 0 },
-    { SANDWICH, PARAMETER, { 2, 3, 0, 5 }, (double)NAN, 0 },
-    { NORMAL, OK, { 7, END - 1, 1, 3 }, 1.0, 3 },
-    { NORMAL, OK, { 7, END, 0, 3 }, 1.0, 0 },
-    { NORMAL, OK, { 7, 0, 1, 65536 }, 1.0, 65536 },
-    { NORMAL, SHAPE, { 7, -1, 1, 3 }, 1.0, 0 },
-    { NORMAL, SHAPE, { 7, 0, -1, 3 }, 1.0, 0 },
-    { NORMAL, SHAPE, { 7, END - 1, 2, 3 }, 1.0, 0 },
-    { NORMAL, SHAPE, { 7, 0, 1, 0 }, 1.0, 0 },
-    { NORMAL, SHAPE, { 7, 0, 1, 65537 }, 1.0, 0 },
-    { NORMAL, PARAMETER, { 7, 0, 1, 3 }, 0.0, 0 },
-    { NORMAL, PARAMETER, { 7, 0, 1, 3 }, (double)INFINITY, 0 },
-    { PADDING, OK, { 2, 3, INT32_MAX - 3 }, 1, 6 },
-    { PADDING, OK, { 0, 3, 1 }, 1, 0 },
-    { PADDING, SHAPE, { -1, 3, 1 }, 1, 0 },
-    { PADDING, SHAPE, { 2, -3, 1 }, 1, 0 },
-    { PADDING, POSENC_ERR_POSITION, { 2, 3, -1 }, 0, 0 },
-    { PADDING, POSENC_ERR_POSITION, { 2, 3, INT32_MAX - 2 }, 1, 0 },
-    { SWIN, OK, { 1, 256 }, 0, 65536 },
-    { SWIN, SHAPE, { 0, 4 }, 0, 0 },
-    { SWIN, SHAPE, { 257, 1 }, 0, 0 },
-    { SWIN, SHAPE, { 1, 257 }, 0, 0 },
-    { BEIT, OK, { 2, 3 }, 0, 49 },
-    { BEIT, SHAPE, { 4, 0 }, 0, 0 },
-    { BEIT, SHAPE, { 257, 1 }, 0, 0 },
-    { SHAW, OK, { 3, 5, -FAR + 4, 1 }, 0, 7 },
-    { SHAW, OK, { 3, 5, FAR - 2, 1 << 20 }, 0, 7 },
-    { SHAW, SHAPE, { 3, 5, -FAR + 3, 1 }, 0, 0 },
-    { SHAW, SHAPE, { 3, 5, FAR - 1, 1 }, 0, 0 },
-    { SHAW, SHAPE, { 0, 5, 0, 1 }, 0, 0 },
-    { SHAW, SHAPE, { 3, 0, 0, 1 }, 0, 0 },
-    { SHAW, SHAPE, { 3, 5, 0, 0 }, 0, 0 },
-    { SHAW, SHAPE, { 3, 5, 0, (1 << 20) + 1 }, 0, 0 },
-    { SHAW, SHAPE, { 3, 5, INT64_MAX, 1 }, 0, 0 },
-    { TRANSFORMER_XL, OK, { 3, 5 }, 0, 7 },
-    { TRANSFORMER_XL, SHAPE, { 0, 5 }, 0, 0 },
-    { TRANSFORMER_XL, SHAPE, { 3, FAR + 1 }, 0, 0 },
-    { DEBERTA, OK, { 3, 5, 0, 4, 5 }, 0, 7 },
-    { DEBERTA, OK, { 3, 5, 0, 0, 1 }, 0, 7 },
-    { DEBERTA, SHAPE, { 3, 5, 0, 2, 9 }, 0, 0 },
-    { DEBERTA, SHAPE, { 3, 5, 0, 7, 9 }, 0, 0 },
-    { DEBERTA, SHAPE, { 3, 5, 0, 4, 4 }, 0, 0 },
-    { DEBERTA, SHAPE, { 3, 5, 0, 4098, 9000 }, 0, 0 },
-    { DEBERTA, SHAPE, { 3, 5, FAR, 4, 5 }, 0, 0 },
-};
-
 /* ---- Calls ---- */
 
 static int failures;
+static struct tensor_allocator memory; /* of outputs */
 
-static void require(bool holds, const char *what, size_t row)
+static void expect(bool holds, const char *call, int line, const char *what)
 {
     failures += !holds;
     if (!holds)
-        printf("# %s, row %zu: %s\n", builder_name[rows[row].builder], row, what);
+        printf("# line %d: %s: %s\n", line, call, what);
 }
 
-/* Calls the builder with input arrays of ones, except for their last element. */
-static enum posenc_status build(const struct row *r, void *out)
+/* Makes the output of the next call: elements that no builder writes. */
+static void *make_output(size_t count)
 {
-    const int64_t *n = r->n;
-    float ones[] = { 1.0f, 1.0f, 1.0f }, values[] = { 1.0f, 1.0f, (float)r->value };
-    const int64_t heads = r->builder == SANDWICH ? n[1] : n[0];
-    /* The last of up to three heads has the last value. */
-    const float *by_head = values + (heads > 0 && heads < 3 ? 3 - heads : 0);
-    struct posenc_t5_buckets buckets;
-    const uint8_t mask[] = { 1, 1, 1, 1, 1, (uint8_t)r->value };
-    switch (r->builder) {
-    case ALIBI:
-        return posenc_alibi_slopes(n[0], r->value, out, NULL);
-    case T5:
-        return posenc_t5_buckets_compute(n[0], n[1], n[2] != 0, out, &buckets, NULL);
-    case KERPLE_LOG:
-        return posenc_kerple_log(n[0], ones, by_head, n[1], n[2], out, NULL);
-    case KERPLE_POWER:
-        return posenc_kerple_power(n[0], by_head, ones, n[1], n[2], out, NULL);
-    case SANDWICH:
-        return posenc_sandwich(n[0], n[1], by_head, n[2], n[3], out, NULL);
-    case NORMAL:
-        return posenc_learned_fill_normal((uint64_t)n[0], n[1], n[2], n[3], r->value, out,
-                                          NULL);
-    case PADDING:
-        return posenc_padding_positions(n[0], n[1], mask, n[2], out, NULL);
-    case SWIN:
-        return posenc_swin_index(n[0], n[1], out, NULL);
-    case BEIT:
-        return posenc_beit_index(n[0], n[1], out, NULL);
-    case SHAW:
-        return posenc_shaw_index(n[0], n[1], n[2], n[3], out, NULL);
-    case TRANSFORMER_XL:
-        return posenc_transformer_xl_index(n[0], n[1], out, NULL);
-    case DEBERTA:
-        return posenc_deberta_index(n[0], n[1], n[2], n[3], n[4], out, NULL);
-    }
-    return POSENC_ERR_ARGUMENT;
+    char *out = memory.get(memory.user, count * sizeof(float), 0, 'b'); /* flush with a page */
+    return out ? memset(out, 0x55, count * sizeof(float)) : NULL;
 }
 
-static void check_row(size_t i, const struct tensor_allocator *memory)
+/* Requires that all elements are new, or none. */
+static void check_output(char *out, size_t count, bool accepted, const char *call, int line)
 {
     const uint32_t fresh = 0x55555555u;
-    const struct row *r = &rows[i];
-    const size_t count = r->status ? FEW : (size_t)r->count, bytes = count * sizeof fresh;
-    char *out = memory->get(memory->user, bytes, 0, 'b'); /* flush; 'b': a role of no tensor */
-    if (!out) {
-        require(false, "out of memory", i);
-        return;
-    }
-    memset(out, 0x55, bytes);
-    require(build(r, out) == r->status, "another status", i);
-    bool right = true;
-    for (size_t k = 0; k < count; k++)
-        right = right && (memcmp(out + k * sizeof fresh, &fresh, sizeof fresh) == 0) ==
-                             (r->status != POSENC_OK);
-    require(right, r->status ? "rejected, and yet written" : "an element was not written", i);
-    memory->free(memory->user, out);
-    if (count > 0)
-        require(build(r, NULL) != POSENC_OK, "NULL was accepted", i);
+    bool right = out;
+    for (size_t k = 0; k < count && out; k++)
+        right =
+            right && (memcmp(out + k * sizeof fresh, &fresh, sizeof fresh) != 0) == accepted;
+    expect(right, call, line, accepted ? "left an element" : "rejected, and yet written");
+    memory.free(memory.user, out);
+}
+
+/* Requires a status of a call that writes to `out`, and success for NULL only without elements. */
+#define EXPECT(expected, count, call)                                                          \
+    do {                                                                                       \
+        void *out = make_output(count);                                                        \
+        expect((call) == (expected), #call, __LINE__, "another status");                       \
+        check_output(out, count, (expected) == POSENC_OK, #call, __LINE__);                    \
+        out = NULL;                                                                            \
+        expect((count) == 0 || (call) != POSENC_OK, #call, __LINE__, "NULL was accepted");     \
+    } while (0)
+#define ACCEPTS(count, call)  EXPECT(POSENC_OK, count, call)
+#define REJECTS(status, call) EXPECT(POSENC_ERR_##status, 16, call)
+#define FAR                   ((INT64_C(1) << 24) - 1)
+#define END                   (INT64_C(1) << 31)
+
+/* ---- Builders ---- */
+
+static void check_alibi(void)
+{
+    ACCEPTS(1, posenc_alibi_slopes(1, 64.0, out, NULL));
+    ACCEPTS(65536, posenc_alibi_slopes(65536, 8.0, out, NULL));
+    REJECTS(SHAPE, posenc_alibi_slopes(0, 8.0, out, NULL));
+    REJECTS(SHAPE, posenc_alibi_slopes(65537, 8.0, out, NULL));
+    REJECTS(PARAMETER, posenc_alibi_slopes(8, 0.0, out, NULL));
+    REJECTS(PARAMETER, posenc_alibi_slopes(8, 64.1, out, NULL));
+    REJECTS(PARAMETER, posenc_alibi_slopes(8, (double)NAN, out, NULL));
+}
+
+static void check_t5(void)
+{
+    struct posenc_t5_buckets buckets;
+    ACCEPTS(2, posenc_t5_buckets_compute(2, 2, false, out, &buckets, NULL));
+    ACCEPTS(2048, posenc_t5_buckets_compute(4096, FAR, true, out, &buckets, NULL));
+    REJECTS(SHAPE, posenc_t5_buckets_compute(1, 128, false, out, &buckets, NULL));
+    REJECTS(SHAPE, posenc_t5_buckets_compute(2, 128, true, out, &buckets, NULL));
+    REJECTS(SHAPE, posenc_t5_buckets_compute(7, 128, true, out, &buckets, NULL));
+    REJECTS(SHAPE, posenc_t5_buckets_compute(4097, 9000, false, out, &buckets, NULL));
+    REJECTS(PARAMETER, posenc_t5_buckets_compute(32, 16, false, out, &buckets, NULL));
+    REJECTS(PARAMETER, posenc_t5_buckets_compute(32, 8, true, out, &buckets, NULL));
+    REJECTS(PARAMETER, posenc_t5_buckets_compute(32, FAR + 1, false, out, &buckets, NULL));
+}
+
+/* Returns the values of up to three heads: ones, and another one last. */
+static const float *last(int heads, double value)
+{
+    static float values[] = { 1.0f, 1.0f, 1.0f };
+    values[2] = (float)value;
+    return values + 3 - heads;
+}
+
+static void check_biases_by_distance(void)
+{
+    const float ones[] = { 1.0f, 1.0f, 1.0f };
+    ACCEPTS(15, posenc_kerple_log(3, ones, last(3, 1e9), -FAR, 5, out, NULL));
+    ACCEPTS(1, posenc_kerple_log(1, ones, last(1, (double)FLT_MAX), FAR, 1, out, NULL));
+    ACCEPTS(10, posenc_kerple_log(2, ones, last(2, 1e9), 0, 5, out, NULL));
+    REJECTS(SHAPE, posenc_kerple_log(0, ones, ones, 0, 5, out, NULL));
+    REJECTS(SHAPE, posenc_kerple_log(65537, ones, ones, 0, 1, out, NULL));
+    REJECTS(SHAPE, posenc_kerple_log(3, ones, ones, -FAR - 1, 5, out, NULL));
+    REJECTS(SHAPE, posenc_kerple_log(3, ones, ones, FAR, 2, out, NULL));
+    REJECTS(SHAPE, posenc_kerple_log(3, ones, ones, 0, 0, out, NULL));
+    REJECTS(SHAPE, posenc_kerple_log(3, ones, ones, INT64_MAX, INT64_MAX, out, NULL));
+    REJECTS(PARAMETER, posenc_kerple_log(3, ones, last(3, 0.0), 0, 5, out, NULL));
+    REJECTS(PARAMETER, posenc_kerple_log(3, ones, last(3, (double)INFINITY), 0, 5, out, NULL));
+    ACCEPTS(15, posenc_kerple_power(3, last(3, 2.0), ones, 0, 5, out, NULL));
+    REJECTS(SHAPE, posenc_kerple_power(3, ones, ones, 0, 0, out, NULL));
+    REJECTS(PARAMETER, posenc_kerple_power(3, last(3, 2.001), ones, 0, 5, out, NULL));
+    REJECTS(PARAMETER, posenc_kerple_power(3, last(3, (double)NAN), ones, 0, 5, out, NULL));
+    ACCEPTS(15, posenc_sandwich(2, 3, last(3, -1.0), -2, 5, out, NULL));
+    REJECTS(SHAPE, posenc_sandwich(0, 3, ones, 0, 5, out, NULL));
+    REJECTS(SHAPE, posenc_sandwich(3, 3, ones, 0, 5, out, NULL));
+    REJECTS(SHAPE, posenc_sandwich(65538, 3, ones, 0, 5, out, NULL));
+    REJECTS(SHAPE, posenc_sandwich(2, 0, ones, 0, 5, out, NULL));
+    REJECTS(SHAPE, posenc_sandwich(2, 3, ones, FAR, 2, out, NULL));
+    REJECTS(PARAMETER, posenc_sandwich(2, 3, last(3, (double)NAN), 0, 5, out, NULL));
+}
+
+static void check_tokens(void)
+{
+    const uint8_t mask[] = { 1, 1, 1, 1, 1, 1 }, masked[] = { 1, 1, 1, 1, 1, 0 };
+    ACCEPTS(3, posenc_learned_fill_normal(7, END - 1, 1, 3, 1.0, out, NULL));
+    ACCEPTS(0, posenc_learned_fill_normal(7, END, 0, 3, 1.0, out, NULL));
+    ACCEPTS(65536, posenc_learned_fill_normal(7, 0, 1, 65536, 1.0, out, NULL));
+    REJECTS(SHAPE, posenc_learned_fill_normal(7, -1, 1, 3, 1.0, out, NULL));
+    REJECTS(SHAPE, posenc_learned_fill_normal(7, 0, -1, 3, 1.0, out, NULL));
+    REJECTS(SHAPE, posenc_learned_fill_normal(7, END - 1, 2, 3, 1.0, out, NULL));
+    REJECTS(SHAPE, posenc_learned_fill_normal(7, 0, 1, 0, 1.0, out, NULL));
+    REJECTS(SHAPE, posenc_learned_fill_normal(7, 0, 1, 65537, 1.0, out, NULL));
+    REJECTS(PARAMETER, posenc_learned_fill_normal(7, 0, 1, 3, 0.0, out, NULL));
+    REJECTS(PARAMETER, posenc_learned_fill_normal(7, 0, 1, 3, (double)INFINITY, out, NULL));
+    ACCEPTS(6, posenc_padding_positions(2, 3, mask, INT32_MAX - 3, out, NULL));
+    ACCEPTS(0, posenc_padding_positions(0, 3, mask, 1, out, NULL));
+    REJECTS(SHAPE, posenc_padding_positions(-1, 3, mask, 1, out, NULL));
+    REJECTS(SHAPE, posenc_padding_positions(2, -3, mask, 1, out, NULL));
+    REJECTS(POSITION, posenc_padding_positions(2, 3, masked, -1, out, NULL));
+    REJECTS(POSITION, posenc_padding_positions(2, 3, mask, INT32_MAX - 2, out, NULL));
+}
+
+static void check_indices(void)
+{
+    ACCEPTS(65536, posenc_swin_index(1, 256, out, NULL));
+    REJECTS(SHAPE, posenc_swin_index(0, 4, out, NULL));
+    REJECTS(SHAPE, posenc_swin_index(257, 1, out, NULL));
+    REJECTS(SHAPE, posenc_swin_index(1, 257, out, NULL));
+    ACCEPTS(49, posenc_beit_index(2, 3, out, NULL));
+    REJECTS(SHAPE, posenc_beit_index(4, 0, out, NULL));
+    REJECTS(SHAPE, posenc_beit_index(257, 1, out, NULL));
+    ACCEPTS(7, posenc_shaw_index(3, 5, -FAR + 4, 1, out, NULL));
+    ACCEPTS(7, posenc_shaw_index(3, 5, FAR - 2, 1 << 20, out, NULL));
+    REJECTS(SHAPE, posenc_shaw_index(3, 5, -FAR + 3, 1, out, NULL));
+    REJECTS(SHAPE, posenc_shaw_index(3, 5, FAR - 1, 1, out, NULL));
+    REJECTS(SHAPE, posenc_shaw_index(0, 5, 0, 1, out, NULL));
+    REJECTS(SHAPE, posenc_shaw_index(3, 0, 0, 1, out, NULL));
+    REJECTS(SHAPE, posenc_shaw_index(3, 5, 0, 0, out, NULL));
+    REJECTS(SHAPE, posenc_shaw_index(3, 5, 0, (1 << 20) + 1, out, NULL));
+    REJECTS(SHAPE, posenc_shaw_index(3, 5, INT64_MAX, 1, out, NULL));
+    ACCEPTS(7, posenc_transformer_xl_index(3, 5, out, NULL));
+    REJECTS(SHAPE, posenc_transformer_xl_index(0, 5, out, NULL));
+    REJECTS(SHAPE, posenc_transformer_xl_index(3, FAR + 1, out, NULL));
+    ACCEPTS(7, posenc_deberta_index(3, 5, 0, 4, 5, out, NULL));
+    ACCEPTS(7, posenc_deberta_index(3, 5, 0, 0, 1, out, NULL));
+    REJECTS(SHAPE, posenc_deberta_index(3, 5, 0, 2, 9, out, NULL));
+    REJECTS(SHAPE, posenc_deberta_index(3, 5, 0, 7, 9, out, NULL));
+    REJECTS(SHAPE, posenc_deberta_index(3, 5, 0, 4, 4, out, NULL));
+    REJECTS(SHAPE, posenc_deberta_index(3, 5, 0, 4098, 9000, out, NULL));
+    REJECTS(SHAPE, posenc_deberta_index(3, 5, FAR, 4, 5, out, NULL));
 }
 
 /* ---- Names ---- */
@@ -234,9 +199,12 @@ int main(void)
     struct guard *guard = guard_create();
     const enum guard_mode modes[] = { GUARD_END, GUARD_START };
     for (int m = 0; m < 2 && guard; m++) {
-        const struct tensor_allocator memory = guard_memory(guard, modes[m]);
-        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-            check_row(i, &memory);
+        memory = guard_memory(guard, modes[m]);
+        check_alibi();
+        check_t5();
+        check_biases_by_distance();
+        check_tokens();
+        check_indices();
     }
     const bool names = names_are_right();
     printf("%s 1 - each argument of each builder at its limits\n",

@@ -1,7 +1,6 @@
 /* Runs a problem in guarded memory and judges the result, and shrinks a problem that fails; see random.h. */
 #include "random.h"
 
-#include "base/clock.h"
 #include "conformance/engine/judge.h"
 
 #include <math.h>
@@ -75,22 +74,15 @@ void trial_run(struct trial *trial, const struct problem *problem)
 
 /* ---- Shrinking ---- */
 
-/* Limits of shrinking: a number of attempts, so that all machines give the same result, and a time for slow
- * machines. */
-enum { MOST_ATTEMPTS = 2000, MOST_SECONDS = 2 };
+/* Limit of shrinking: attempts and not seconds, so that all machines give the same result. */
+enum { MOST_ATTEMPTS = 500 };
 
 struct shrinking {
     struct trial *trial; /* the original failure */
     struct problem *problem;
-    double deadline;
     int attempts;
     bool has_shrunk; /* in this round over all fields */
 };
-
-static bool is_within_limits(const struct shrinking *s)
-{
-    return s->attempts < MOST_ATTEMPTS && clock_now() < s->deadline;
-}
 
 static bool same_failure(const struct trial *a, const struct trial *b)
 {
@@ -104,9 +96,8 @@ static bool same_failure(const struct trial *a, const struct trial *b)
 static bool attempt(struct shrinking *s, const struct problem *other)
 {
     struct trial again = *s->trial;
-    if (!is_within_limits(s))
+    if (s->attempts++ >= MOST_ATTEMPTS)
         return false;
-    s->attempts++;
     trial_run(&again, other);
     if (!same_failure(&again, s->trial))
         return false;
@@ -153,12 +144,9 @@ void trial_shrink(struct trial *trial, struct problem *problem)
 {
     const struct problem original = *problem;
     struct trial again = *trial;
-    struct shrinking s = { .trial = trial,
-                           .problem = problem,
-                           .deadline = clock_now() + MOST_SECONDS,
-                           .has_shrunk = true };
+    struct shrinking s = { .trial = trial, .problem = problem, .has_shrunk = true };
     struct field field;
-    while (s.has_shrunk && is_within_limits(&s)) {
+    while (s.has_shrunk) {
         s.has_shrunk = false;
         for (int i = 0; kernel_field(problem->kernel, i, &field); i++)
             shrink_field(&s, &field);

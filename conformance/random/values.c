@@ -11,31 +11,18 @@
 
 bool draw_one_in(struct random_state *d, int64_t n) { return draw_between(d, 1, n) == 1; }
 
-double draw_fraction(struct random_state *d) { return (double)(draw_bits(d) >> 11) * 0x1p-53; }
-
 int64_t draw_whole(struct random_state *d, int64_t near)
 {
     /* Exponents of the interface's limits and of the ends of integer types. */
     static const int powers[] = { 0, 1, 4, 12, 24, 31, 31, 32, 40, 62, 63, 63 };
-    const uint64_t at = (uint64_t)near;
-    uint64_t end = UINT64_C(1) << powers[draw_between(d, 0, 11)];
-    switch (draw_between(d, 0, 7)) {
-    case 0:
-        return (int64_t)(at + 1);
-    case 1:
-        return (int64_t)(at - 1);
-    case 2:
-        return (int64_t)(at * 2);
-    case 3:
-        return (int64_t)(0 - at);
-    case 4:
-        return draw_between(d, -4, 35);
-    case 5:
-        return (int64_t)(at + (uint64_t)draw_between(d, 0, 16));
-    default:
-        end += (uint64_t)draw_between(d, -1, 1);
-        return (int64_t)(draw_one_in(d, 2) ? 0 - end : end);
-    }
+    const uint64_t at = (uint64_t)near, few = (uint64_t)draw_between(d, 0, 16),
+                   small = (uint64_t)draw_between(d, -4, 35),
+                   end = UINT64_C(1) << powers[draw_between(d, 0, 11)],
+                   beside = end + (uint64_t)draw_between(d, -1, 1),
+                   any = draw_bits(d) >> draw_between(d, 1, 33);
+    const uint64_t values[] = { at + 1, at - 1, at * 2,     0 - at, at + few,
+                                small,  beside, 0 - beside, any,    0 - any };
+    return (int64_t)values[draw_between(d, 0, 9)];
 }
 
 double draw_real(struct random_state *d, double near)
@@ -44,22 +31,17 @@ double draw_real(struct random_state *d, double near)
     static const double others[] = {
         0.0, -0.0, (double)NAN, (double)INFINITY, (double)FLT_MAX, 1e6, DBL_MAX
     };
-    const double end = ldexp(1.0, powers[draw_between(d, 0, 11)]);
-    const double sign = draw_one_in(d, 3) ? -1.0 : 1.0;
-    switch (draw_between(d, 0, 5)) {
-    case 0:
-        return nextafter(near, sign * DBL_MAX);
-    case 1:
-        return -near;
-    case 2:
-        return near * ldexp(1.0, (int)draw_between(d, -4, 3));
-    case 3:
-        return sign * others[draw_between(d, 0, 6)];
-    case 4:
-        return sign * end;
-    default:
-        return sign * nextafter(end, draw_one_in(d, 2) ? 0.0 : DBL_MAX);
-    }
+    const double end = ldexp(1.0, powers[draw_between(d, 0, 11)]),
+                 beside = nextafter(end, draw_one_in(d, 2) ? 0.0 : DBL_MAX),
+                 times = ldexp(1.0, (int)draw_between(d, -4, 3)),
+                 other = others[draw_between(d, 0, 6)], sign = draw_one_in(d, 3) ? -1.0 : 1.0;
+    const double values[] = { nextafter(near, sign * DBL_MAX),
+                              -near,
+                              near * times,
+                              sign * other,
+                              sign * end,
+                              sign * beside };
+    return values[draw_between(d, 0, 5)];
 }
 
 /* ---- Numbers of a class ---- */
@@ -85,18 +67,18 @@ static double find_bound(const struct field *field, const struct problem *p)
 }
 
 /* Finds the ends of a class, even ones for even numbers. Returns false if no value lies between. */
-static bool find_ends(const struct factor *f, int c, const struct problem *p, double *least,
+static bool find_ends(const struct value_class *c, const struct problem *p, double *least,
                       double *most)
 {
-    const struct value_class *class = &f->classes[c];
+    const struct factor *f = c->factor;
     const double step = f->is_even ? 2.0 : 1.0;
-    *least = class->least; /* may be -0.0, so 0.0 is not added */
-    *most = class->most;
-    if (class->above_bound) {
+    *least = c->least; /* may be -0.0, so 0.0 is not added */
+    *most = c->most;
+    if (c->above_bound) {
         *least += find_bound(&f->field, p);
         *most += find_bound(&f->field, p);
     }
-    if (class->above_bound && class->least < 0.0) /* below its bound, but still a size */
+    if (c->above_bound && c->least < 0.0) /* below its bound, but still a size */
         *least = fmax(*least, step);
     if (!field_is_real(&f->field)) {
         *least = ceil(*least / step) * step;
@@ -110,7 +92,7 @@ static bool find_ends(const struct factor *f, int c, const struct problem *p, do
 static double draw_number(const struct factor *f, struct random_state *d, double least,
                           double most)
 {
-    const double u = draw_fraction(d);
+    const double u = (double)(draw_bits(d) >> 11) * 0x1p-53; /* below 1 */
     const bool far = least * most > 0.0 && fmax(most / least, least / most) > 50.0;
     double value = least + u * (most - least);
     char text[FIELD_TEXT];
@@ -123,12 +105,6 @@ static double draw_number(const struct factor *f, struct random_state *d, double
         return f->is_even ? 2.0 * floor((value + 1.0) / 2.0) : floor(value + 0.5);
     snprintf(text, sizeof text, "%.3g", value);
     return fmin(fmax(strtod(text, NULL), least), most);
-}
-
-int64_t factor_least(const struct factor *f, int c, const struct problem *p)
-{
-    double least, most;
-    return find_ends(f, c, p, &least, &most) && least >= 1.0 ? (int64_t)least : 1;
 }
 
 /* ---- Lists ---- */
@@ -164,12 +140,12 @@ static bool draw_positions(const struct factor *f, int c, struct problem *p,
         most = p->rows - 1 - (shift > 0 ? shift : 0);
         most = most > least + 2 ? most : least + 2;
     }
-    const int64_t two[] = { draw_between(d, least, most), draw_between(d, least, most) };
+    const int64_t one = draw_between(d, least, most), other = draw_between(d, least, most);
     for (int64_t t = 0; t < p->tokens; t++)
         if (c == FALLING)
             list[t] = least + p->tokens - 1 - t;
         else if (c == ALIKE)
-            list[t] = two[draw_one_in(d, 2)];
+            list[t] = draw_one_in(d, 2) ? one : other;
         else
             list[t] = draw_between(d, least, most);
     return set_list(f, p, list);
@@ -341,52 +317,44 @@ const char *const *value_list_names(const struct field *field, const struct tens
     return stride_names;
 }
 
-static bool draw_number_of_class(const struct factor *f, int c, struct problem *p,
-                                 struct random_state *d)
+bool value_class_draw(const struct value_class *c, struct problem *p, struct random_state *d,
+                      struct arena *arena)
 {
+    const struct factor *f = c->factor;
+    const int way = (int)c->least; /* to draw a list */
     double least, most;
-    if (!find_ends(f, c, p, &least, &most))
+    switch (f->field.list) {
+    case LIST_POSITIONS:
+        return draw_positions(f, way, p, d, arena);
+    case LIST_SECTIONS:
+        return draw_sections(way, p, d);
+    case LIST_STRIDES:
+        return f->row->form == FORM_POSITIONS ? draw_token_strides(f, way, p, d)
+                                              : draw_strides(f, way, p, d);
+    case LIST_PAIRS:
+    case LIST_FACTORS:
+        return draw_pairs(f, way > 0, p, d, arena);
+    case LIST_NONE:
+        break;
+    }
+    if (!find_ends(c, p, &least, &most))
         return false;
-    field_set_number(&f->field, p, draw_number(f, d, least, most));
+    field_set_number(&f->field, p, c->name ? least : draw_number(f, d, least, most));
     return true;
 }
 
-bool factor_draw(const struct factor *f, int c, struct problem *p, struct random_state *d,
-                 struct arena *arena)
+bool value_class_holds(const struct value_class *c, const struct problem *p)
 {
-    if (f->classes)
-        return draw_number_of_class(f, c, p, d);
-    const int member = factor_member(f, c);
-    switch (f->field.list) {
-    case LIST_NONE:
-        field_set(&f->field, p, (uint64_t)member);
-        return true;
-    case LIST_POSITIONS:
-        return draw_positions(f, member, p, d, arena);
-    case LIST_SECTIONS:
-        return draw_sections(member, p, d);
-    case LIST_STRIDES:
-        return f->row->form == FORM_POSITIONS ? draw_token_strides(f, member, p, d)
-                                              : draw_strides(f, member, p, d);
-    default:
-        return draw_pairs(f, member > 0, p, d, arena);
-    }
-}
-
-bool factor_has_class(const struct factor *f, int c, const struct problem *p)
-{
+    const struct field *field = &c->factor->field;
     double least, most;
-    if (!factor_matters(f, p))
+    if (!factor_matters(c->factor, p))
         return false;
-    if (f->field.list)
-        return !field_is_blank(&f->field, p) || c == 0;
-    if (!f->classes)
-        return field_get(&f->field, p, 0) == (uint64_t)factor_member(f, c);
-    const double value = field_number(&f->field, p);
-    if (!find_ends(f, c, p, &least, &most))
+    if (field->list)
+        return !field_is_blank(field, p) || c->least == 0.0;
+    const double value = field_number(field, p);
+    if (!find_ends(c, p, &least, &most))
         return false;
-    if (field_is_real(&f->field) && least == 0.0 && most == 0.0 &&
-        signbit(value) != signbit(least))
+    if (field_is_real(field) && least == 0.0 && most == 0.0 && signbit(value) != signbit(least))
         return false;
     return value >= least - 1e-6 * fabs(least) && value <= most + 1e-6 * fabs(most);
 }

@@ -6,9 +6,7 @@
  * Spaces pad the header to a multiple of 8 bytes, so that the data are aligned.
  */
 #define _POSIX_C_SOURCE 200809L
-#include "safetensors.h"
-
-#include "conformance/problem/fields.h"
+#include "vectors.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,6 @@
 #include "vectors.h"
 #include "base/text/text.h"
 #include "conformance/problem/cases.h"
-#include "safetensors.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -24,8 +23,6 @@ static const char sums_name[] = "vectors/SHA256SUMS", flags_name[] = "cases/flag
 /* Limits far above the sizes of the official set. */
 enum { PATH_BYTES = 1024, MOST_FILES = 1024, MOST_CASES = 1 << 14 };
 
-#define PLAIN_TEXT "expected plain text: UTF-8 without control characters and hidden ones"
-
 static const char *const official_sums[] = {
 #include "sums.inc"
     NULL
@@ -36,7 +33,7 @@ static const char *const official_sums[] = {
 struct loader {
     const char *root;
     struct vectors *vectors;
-    size_t files_room, flags_room, cases_room;
+    size_t files_room, cases_room;
     char *error;
 };
 
@@ -183,49 +180,19 @@ static bool check_hashes(struct loader *l)
 
 /* ---- Flags ---- */
 
-/* Reads the meanings of flags from a text, which is modified. */
-static bool read_flags(struct loader *l, char *text)
+/* Returns the first flag that begins no line of the text of cases/flags.txt; NULL if there is none. */
+static const char *find_unknown_flag(const char *flags, const char *known)
 {
-    struct vectors *v = l->vectors;
-    for (int number = 1; text; number++) {
-        char *line = notation_cut_text(&text, '\n');
-        if (!line || *line == '#')
-            continue;
-        v->flags =
-            arena_grow(&v->arena, v->flags, v->n_flags, &l->flags_room, sizeof *v->flags);
-        struct vector_flag flag = { .name = notation_cut_text(&line, '|') };
-        flag.bug_type = notation_cut_text(&line, '|');
-        flag.description = notation_cut_text(&line, '|');
-        if (!v->flags)
-            return notation_fail(l->error, "%s/%s:%d: no memory for a flag", l->root,
-                                 flags_name, number);
-        if (!flag.name || !flag.bug_type || !flag.description)
-            return notation_fail(
-                l->error, "%s/%s:%d: expected a flag | the type of bug | what it stands for",
-                l->root, flags_name, number);
-        if (!text_is_plain(flag.name) || !text_is_plain(flag.bug_type) ||
-            !text_is_plain(flag.description))
-            return notation_fail(l->error, "%s/%s:%d: " PLAIN_TEXT, l->root, flags_name,
-                                 number);
-        v->flags[v->n_flags++] = flag;
+    for (const char *flag = flags; *flag; flag += strspn(flag, " ")) {
+        const size_t n = strcspn(flag, " ");
+        const char *line = known;
+        while (*line && (strncmp(line, flag, n) != 0 || line[n] != ' '))
+            line += strcspn(line, "\n") + (strchr(line, '\n') != NULL);
+        if (!*line)
+            return flag;
+        flag += n;
     }
-    return true;
-}
-
-static bool check_flags(const struct vectors *vectors, const struct vector_case *c, char *error)
-{
-    for (const char *at = c->flags; *at;) {
-        const size_t n = strcspn(at, " ");
-        size_t k = 0;
-        while (k < vectors->n_flags && (strlen(vectors->flags[k].name) != n ||
-                                        strncmp(vectors->flags[k].name, at, n) != 0))
-            k++;
-        if (k == vectors->n_flags)
-            return notation_fail(error, "%s: flag %.*s is none of cases/flags.txt", c->id,
-                                 (int)n, at);
-        at += n + strspn(at + n, " ");
-    }
-    return true;
+    return NULL;
 }
 
 /* ---- Cases ---- */
@@ -269,6 +236,7 @@ static const struct problem_limits limits = { .bytes = 1 << 26,
 static bool set_case(struct vectors *vectors, struct vector_case *c, const char *group,
                      const struct problem_line *line, char error[VECTORS_ERROR])
 {
+    const char *unknown = find_unknown_flag(line->flags, vectors->files[0].data);
     *c = (struct vector_case){ .group = group,
                                .name = line->name,
                                .flags = line->flags,
@@ -287,14 +255,17 @@ static bool set_case(struct vectors *vectors, struct vector_case *c, const char 
     if (!*c->flags || !*c->note || !*c->source)
         return notation_fail(error, "%s: expected | flags | note | source", c->id);
     if (!text_is_plain(c->flags) || !text_is_plain(c->note) || !text_is_plain(c->source))
-        return notation_fail(error, "%s: " PLAIN_TEXT, c->id);
-    if (!problem_within(&c->problem, &limits, error))
-        return false;
+        return notation_fail(
+            error, "%s: expected plain text: UTF-8 without control characters and hidden ones",
+            c->id);
+    if (unknown)
+        return notation_fail(error, "%s: flag %.*s is none of %s", c->id,
+                             (int)strcspn(unknown, " "), unknown, flags_name);
     /* A seed that follows from the id alone is not changed by a new case. Cases in f16 or bf16 take the id of the f32
      * case, to have the same inputs. ONNX cases have another recipe and keep seed 0. */
     if (c->problem.recipe == RECIPE_MIX && has_inputs(c->problem.kernel))
         c->problem.seed = hash_id(as_f32);
-    return check_flags(vectors, c, error);
+    return problem_within(&c->problem, &limits, error);
 }
 
 /* Reads the cases of a group from its file. */
@@ -384,16 +355,10 @@ static bool read_tensors(struct loader *l, size_t first)
 
 /* ---- Sets ---- */
 
-/* Reads flags, cases and, if `tensors`, expected outputs from the files in memory. */
+/* Reads cases and, if `tensors`, expected outputs from the files in memory. */
 static bool parse_files(struct loader *l, bool tensors)
 {
     struct vectors *v = l->vectors;
-    const struct vector_file *flags = find_file(l, flags_name);
-    char *text = arena_text(&v->arena, flags->data, flags->bytes); /* to be cut up */
-    if (!text)
-        return notation_fail(l->error, "%s/%s: no memory", l->root, flags_name);
-    if (!read_flags(l, text))
-        return false;
     for (const struct vector_file *file = v->files; file < v->files + v->n_files; file++) {
         const size_t first = v->n, n = strlen(groups_folder);
         if (strncmp(file->name, groups_folder, n) != 0)
@@ -411,7 +376,8 @@ static bool load_set(const char *root, bool tensors, struct vectors *vectors, ch
     struct loader l = { .root = root, .vectors = vectors, .error = error };
     *vectors = (struct vectors){ .n = 0 };
     const bool good =
-        read_file(&l, flags_name) && read_matching(&l, "cases/golden", "*.txt") &&
+        read_file(&l, flags_name) /* the first */ &&
+        read_matching(&l, "cases/golden", "*.txt") &&
         (!tensors || (read_file(&l, sums_name) &&
                       read_matching(&l, "vectors", "*.safetensors") && check_hashes(&l))) &&
         parse_files(&l, tensors);

@@ -2,7 +2,7 @@
  * Golden vectors in memory, read from a folder: conformance/ in the source tree, or the installed
  * share/posenc/golden. Needs libc only.
  *
- *     cases/flags.txt              the flags that cases may have
+ *     cases/flags.txt              the flags that cases may have, one a line, and their meaning
  *     cases/golden/GROUP.txt       cases, in the notation of problems
  *     vectors/GROUP.safetensors    expected outputs, one tensor "ID.output" each
  *     vectors/SHA256SUMS           hashes of these files in sha256sum's format
@@ -11,6 +11,8 @@
 #define POSENC_VECTORS_H
 
 #include "conformance/problem/notation.h"
+
+#include <stdio.h>
 
 /* A golden case: a problem with its expected outputs. */
 struct vector_case {
@@ -29,11 +31,6 @@ struct vector_case {
     const double *want[2]; /* f64 rounded to odd, [rows, width], rows as in struct output */
 };
 
-/* Meaning of a flag, from cases/flags.txt. */
-struct vector_flag {
-    const char *name, *bug_type, *description;
-};
-
 /* File of a set, followed by a NUL. */
 struct vector_file {
     const char *name; /* as in SHA256SUMS */
@@ -46,8 +43,6 @@ struct vector_file {
 struct vectors {
     size_t n;
     struct vector_case *cases; /* groups are contiguous */
-    size_t n_flags;
-    struct vector_flag *flags;
     size_t n_files;
     struct vector_file *files;
     char sha256[65]; /* hash of the whole set, its name in records */
@@ -69,6 +64,25 @@ void vectors_free(struct vectors *vectors);
 /* Returns the contents of a file, followed by a NUL; or NULL and a message. */
 void *vectors_read_file(struct arena *arena, const char *path, size_t *bytes,
                         char error[VECTORS_ERROR]);
+
+/* ---- Tensors in files: safetensors.c ---- */
+
+/* A dense, little-endian matrix in a file. dtype is "F64", "F32", "F16" or "BF16". */
+struct stored_array {
+    const char *name, *dtype;
+    int64_t rows, width;
+    const void *data;
+};
+
+/* Writes a file; returns false if out of memory. The caller checks ferror(out). Names must need no escapes in
+ * JSON. */
+bool safetensors_write(const struct stored_array *arrays, size_t n, FILE *out);
+void npy_write(const struct stored_array *array, FILE *out); /* not BF16 */
+
+/* Reads a file that safetensors_write() made of F64 alone. Names and numbers, in the host's byte order, come from the
+ * arena. Returns false and a message on error. */
+bool safetensors_read(struct arena *arena, const void *file, size_t bytes,
+                      struct stored_array **arrays, size_t *n, char *error);
 
 /* ---- SHA-256: sha256.c ---- */
 

@@ -22,8 +22,8 @@
  * disjoint.
  *
  * Overlap: no input, positions included, may overlap an output, unless a docstring allows it. Two tensors overlap
- * if the ranges from their first to their last byte intersect. Tensors of equal strides may interleave if they
- * share no element.
+ * if the ranges from their first to their last byte intersect. Tensors of equal strides may interleave if, with a
+ * further dimension that counts the two, they form one tensor whose elements share no memory.
  *
  * Headers: posenc.h has the encodings of tokens and the selection of a backend. posenc/relative.h has biases on
  * attention scores: ALiBi, T5, windows, relative positions. posenc/backend.h lists backends and declares what a
