@@ -469,19 +469,20 @@ bool index_open(PyObject *object, bool window, int64_t queries, int64_t keys,
 
 bool buckets_open(PyObject *object, struct posenc_t5_buckets *buckets, struct array *array)
 {
-    PyObject *n = PyObject_GetAttrString(object, "num_buckets");
-    PyObject *both = n ? PyObject_GetAttrString(object, "bidirectional") : NULL;
-    PyObject *thresholds = both ? PyObject_GetAttrString(object, "thresholds") : NULL;
-    const int truth = thresholds ? PyObject_IsTrue(both) : -1;
-    bool opened = truth >= 0 && integer_of(n, &buckets->num_buckets) &&
-                  open_rows(thresholds, "thresholds", ELEMENT_I32, array);
-    buckets->bidirectional = truth == 1;
-    const int64_t expected = buckets->num_buckets / (1 + buckets->bidirectional);
-    if (opened && (array->rank != 1 || array->shape[0] != expected))
-        opened = reject_shape("thresholds", array, 0, expected);
-    buckets->thresholds = opened ? array->data : NULL;
-    Py_XDECREF(n);
-    Py_XDECREF(both);
-    Py_XDECREF(thresholds);
-    return opened;
+    PyObject *thresholds;
+    long long n;
+    int both;
+    if (!PyTuple_Check(object) || PyTuple_Size(object) != 3)
+        return PyErr_Format(PyExc_TypeError, "buckets: expected posenc.T5Buckets, got %R",
+                            Py_TYPE(object));
+    if (!PyArg_ParseTuple(object, "LpO", &n, &both, &thresholds) ||
+        !open_rows(thresholds, "thresholds", ELEMENT_I32, array))
+        return false;
+    const int64_t expected = n / (1 + both);
+    if (array->rank != 1 || array->shape[0] != expected)
+        return reject_shape("thresholds", array, 0, expected);
+    buckets->num_buckets = n;
+    buckets->bidirectional = both;
+    buckets->thresholds = array->data;
+    return true;
 }

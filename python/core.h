@@ -70,13 +70,9 @@ bool number_of(PyObject *object, double *value);
 /* ---- Parts of the module ---- */
 
 bool add_kernels(PyObject *module);
-bool add_types(PyObject *module);
-extern PyMethodDef builder_methods[];
+extern PyMethodDef rope_methods[];
 
-/* Returns the frequencies of an object, or NULL with an exception if it has another type. */
+/* Returns the frequencies of an object of posenc.Frequencies, or NULL with an exception if it is none. */
 const struct posenc_freqs *freqs_of(PyObject *object);
-
-/* Returns the axes of the positions of frequencies. */
-int32_t freqs_axes(const struct posenc_freqs *freqs);
 
 #endif

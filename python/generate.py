@@ -1,6 +1,7 @@
-"""Writes docstrings of the kernels for the extension (docs.h) and the types of the extension (_core.pyi).
+"""Writes the parameters and docstrings of the kernels for the extension (functions.h), and its types (_core.pyi).
 
-generate.py KERNELS ARGUMENTS DOCS PYI HEADER...: the text comes from the comments of the headers.
+generate.py KERNELS FUNCTIONS PYI HEADER...: parameters are the members of struct posenc_<signature>_args in the
+headers, and the text comes from their comments.
 """
 
 import json
@@ -11,7 +12,18 @@ from typing import Dict, List, NamedTuple
 
 LINE = 100
 TOKENS = "the position of token 0, which the others follow (None: 0); a range; or an array, int32 or int64"
-# Types, by kinds of parameters. Kinds that are required have no default.
+# Kinds of parameters, by types of members. The name tells X and X_SCALE, a comment tells TERM, which may be left out.
+KINDS = {
+    "const struct posenc_freqs *": "FREQS", "struct posenc_t5_buckets": "BUCKETS", "const float *": "SLOPES",
+    "const int32_t *": "INDEX", "struct posenc_const_tensor": "TENSOR", "struct posenc_positions": "POSITIONS",
+    "bool": "BOOL", "int64_t": "I64", "float": "F32", "double": "F64", "enum posenc_layout": "LAYOUT",
+    "struct posenc_tensor": "OUT",
+}  # fmt: skip
+LEFT_OUT = ("size", "slopes_stride_batch")
+# Sizes of the result, which are needed if `out` is not given.
+SIZES = {"learned_grad": ("rows",), "alibi": ("queries", "keys"), "t5": ("queries", "keys"),
+         "distance": ("queries", "keys"), "relative_sum": ("columns",)}  # fmt: skip
+# Types in Python, by kinds. Kinds that are required have no default.
 TYPES = {
     "X": "A", "TENSOR": "Array", "TERM": "Optional[Array]", "FREQS": "Frequencies", "BUCKETS": "T5Buckets",
     "SLOPES": "Array", "INDEX": "Array", "POSITIONS": "Positions", "SIZE": "Optional[int]", "BOOL": "bool",
@@ -22,83 +34,43 @@ REQUIRED = ("X", "TENSOR", "FREQS", "BUCKETS", "SLOPES", "INDEX")
 KEYWORDS = ("SIZE", "BOOL", "I64", "F32", "F64", "LAYOUT", "X_SCALE", "OUT", "BACKEND")
 STUB_BEGINS = '''"""Types of the extension."""
 
-from typing import Any, List, Optional, Protocol, Sequence, Tuple, TypeVar, Union
+from typing import Any, List, Optional, Tuple, TypeVar, Union
+
+from .builders import T5Buckets
+from .rope import Frequencies
 
 Array = Any  # the buffer protocol or DLPack
 Positions = Union[None, int, range, Any]
 A = TypeVar("A")
 __version__: str
 
-class T5Buckets(Protocol):
-    @property
-    def num_buckets(self) -> int: ...
-    @property
-    def bidirectional(self) -> bool: ...
-    @property
-    def thresholds(self) -> Array: ...
-
-class Frequencies:
-    def __init__(
-        self, dim: int, *, rope_theta: float = ..., scaling: str = ..., factor: float = ...,
-        original_max_position_embeddings: float = ..., low_freq_factor: float = ..., high_freq_factor: float = ...,
-        beta_fast: float = ..., beta_slow: float = ..., truncate: bool = ..., attention_factor: float = ...,
-        mscale: float = ..., mscale_all_dim: float = ..., max_position_embeddings: float = ..., seq_len: int = ...,
-        partial_rotary_factor: float = ..., short_factor: Optional[Sequence[float]] = ...,
-        long_factor: Optional[Sequence[float]] = ..., mrope_section: Optional[Sequence[int]] = ...,
-        mrope_layout: str = ..., xpos_scale_base: float = ..., xpos_centre: float = ..., xpos_inverse: bool = ...,
-        values: Optional[Sequence[float]] = ..., numerics: str = ..., spacing: str = ...
-    ) -> None: ...
-    @property
-    def inv_freq(self) -> Any: ...
-    @property
-    def dim(self) -> int: ...
-    @property
-    def attention_factor(self) -> float: ...
-    @property
-    def n_axes(self) -> int: ...
-    @property
-    def axis(self) -> Optional[Tuple[int, ...]]: ...
-
-class Rotation:
-    def __init__(self, dim: int, *, pairing: str = ..., **parameters: Any) -> None: ...
-    def apply(self, q: Array, k: Optional[Array], positions: Positions = ..., /) -> None: ...
-    def reserve(self, n: int, /) -> None: ...
-    @property
-    def freqs(self) -> Frequencies: ...
-
 def backends() -> List[str]: ...
 def select(text: Optional[str] = ..., /) -> None: ...
-def __getattr__(name: str) -> Any: ...  # builders: see builders.py
+def __getattr__(name: str) -> Any: ...  # see builders.py and rope.py
 '''
 
 
 class Kernel(NamedTuple):
     """A line of posenc_kernels.def."""
 
+    id: str
     name: str
     signature: str
     x: str
 
 
 class Parameter(NamedTuple):
-    """A line of arguments.def."""
+    """A parameter in Python."""
 
     kind: str
     name: str
+    comment: str = ""
 
 
 def read_kernels(text: str) -> List[Kernel]:
     """Returns the kernels."""
-    lines = re.findall(r'^POSENC_KERNEL\(\w+, (\w+), (\w+), ".*?",\s+\w+, (\w+),', text, re.M)
+    lines = re.findall(r'^POSENC_KERNEL\((\w+), (\w+), (\w+), ".*?",\s+\w+, (\w+),', text, re.M)
     return [Kernel(*line) for line in lines]
-
-
-def read_parameters(text: str, kernel: Kernel) -> List[Parameter]:
-    """Returns the parameters of a kernel."""
-    lines = re.findall(r"^POSENC_(PARAMETER|SIZE)\((\w+), (?:(\w+), )?(\w+)\)", text, re.M)
-    own = [Parameter(kind or "SIZE", name) for _, signature, kind, name in lines if signature == kernel.signature]
-    left_out = {"NONE": ("X", "X_SCALE"), "APART": (), "IN_PLACE": ("SIZE",)}[kernel.x]
-    return [one for one in own if one.kind not in left_out] + [Parameter("BACKEND", "backend")]
 
 
 def words(comment: str) -> str:
@@ -109,17 +81,31 @@ def words(comment: str) -> str:
     return re.sub(r"\bposenc_(\w+\(\))", r"\1", text)
 
 
-def members(headers: str, signature: str) -> Dict[str, str]:
-    """Returns the comment of each member of the struct of arguments."""
+def members(headers: str, signature: str) -> List[Parameter]:
+    """Returns the members of the struct of arguments as parameters."""
     body = re.search(rf"^struct posenc_{signature}_args {{\n(.*?)^}};", headers, re.M | re.S)
     assert body, signature
-    found = {}
-    pattern = r"(?:/\*\*\s(?P<before>(?:(?!\*/).)*)\*/\s*)?(?P<names>[^;/]+);(?:\s*/\*\*<(?P<after>(?:(?!\*/).)*)\*/)?"
+    found = []
+    pattern = (r"(?:/\*\*\s(?P<before>(?:(?!\*/).)*)\*/\s*)?(?P<type>[\w ]+[ *])(?P<names>\w+(?:,\s*\w+)*);"
+               r"(?:\s*/\*\*<(?P<after>(?:(?!\*/).)*)\*/)?")  # fmt: skip
     for match in re.finditer(pattern, body[1], re.S):
         comment = " ".join(words(match["before"] or match["after"] or "").split())
-        for name in re.findall(r"(\w+)(?:,|$)", match["names"]):
-            found[name] = comment
+        for name in re.findall(r"\w+", match["names"]):
+            if name not in LEFT_OUT:
+                kind = name.upper() if name in ("x", "x_scale") else KINDS[match["type"].strip()]
+                is_optional = kind == "TENSOR" and "left zero" in comment
+                found.append(Parameter("TERM" if is_optional else kind, name, comment))
     return found
+
+
+def parameters_of(headers: str, kernel: Kernel) -> List[Parameter]:
+    """Returns the parameters of a kernel in their order: x, other inputs, positions, and keywords."""
+    sizes = [Parameter("SIZE", name) for name in SIZES.get(kernel.signature, ())]
+    left_out = {"NONE": ("X", "X_SCALE"), "APART": (), "IN_PLACE": ("SIZE",)}[kernel.x]
+    order = {"X": 0, "POSITIONS": 2, "SIZE": 3, "OUT": 5}
+    own = [one for one in sizes + members(headers, kernel.signature) if one.kind not in left_out]
+    own.sort(key=lambda one: order.get(one.kind, 4 if one.kind in KEYWORDS else 1))
+    return [*own, Parameter("BACKEND", "backend")]
 
 
 def comment_of(headers: str, kernel: str) -> str:
@@ -139,12 +125,12 @@ def statuses(headers: str, kernel: str) -> List[str]:
     return list(dict.fromkeys(found))
 
 
-def default_of(parameter: Parameter, comment: str) -> str:
+def default_of(parameter: Parameter) -> str:
     """Returns the default in a signature."""
     if parameter.kind in ("BOOL", "I64"):
         return {"BOOL": "False", "I64": "0"}[parameter.kind]
     if parameter.kind in ("F32", "F64", "X_SCALE"):
-        stated = re.search(r"\(default: ([^)]*)\)", comment)
+        stated = re.search(r"\(default: ([^)]*)\)", parameter.comment)
         return repr(float(stated[1])) if stated else "1.0"
     return "'interleaved'" if parameter.kind == "LAYOUT" else "None"
 
@@ -180,25 +166,25 @@ def wrap(name: str, text: str, width: int) -> List[str]:
     return [*lines, line.rstrip()]
 
 
-def signature_of(parameters: List[Parameter], comments: Dict[str, str], typed: bool) -> str:
+def signature_of(parameters: List[Parameter], typed: bool) -> str:
     """Returns the parameters between parentheses, with types for a stub."""
     parts: List[str] = []
     for one in parameters:
         if one.kind in KEYWORDS and "*" not in parts:
             parts.append("*")
         kind = f": {TYPES[one.kind]}" if typed else ""
-        default = "" if one.kind in REQUIRED else default_of(one, comments.get(one.name, ""))
+        default = "" if one.kind in REQUIRED else default_of(one)
         parts.append(one.name + kind + (f" = {default}" if default and typed else f"={default}" if default else ""))
     return ", ".join(parts)
 
 
 def docstring(kernel: Kernel, parameters: List[Parameter], headers: str) -> str:
     """Returns the docstring of a kernel, with its signature as CPython reads it."""
-    comments = members(headers, kernel.signature)
+    comments = {one.name: one.comment for one in members(headers, kernel.signature)}
     text = comment_of(headers, kernel.name)
     body, _, rest = words(text.partition("@brief")[2]).partition("@param")
     width = max(len(one.name) for one in parameters)
-    lines = [f"{kernel.name}({signature_of(parameters, comments, False)})", "--", "", body.strip(), ""]
+    lines = [f"{kernel.name}({signature_of(parameters, False)})", "--", "", body.strip(), ""]
     for one in parameters:
         lines += wrap(one.name, describe(kernel, one, comments), width)
     lines += ["", "Raises posenc.Error: status " + ", ".join(statuses(headers, kernel.name)) + "."]
@@ -206,21 +192,28 @@ def docstring(kernel: Kernel, parameters: List[Parameter], headers: str) -> str:
     return "\n".join([*lines, source + where.rstrip()] if source else lines)
 
 
-def main(kernels: str, arguments: str, docs: str, stub: str, *headers: str) -> None:
+def entry(kernel: Kernel, parameter: Parameter) -> str:
+    """Returns the line of a parameter in the table of the extension."""
+    is_member = parameter.kind not in ("SIZE", "BACKEND")
+    offset = f"offsetof(struct posenc_{kernel.signature}_args, {parameter.name})" if is_member else "0"
+    return f'    {{ POSENC_KERNEL_{kernel.id}, {parameter.kind}, "{parameter.name}", {offset} }},\n'
+
+
+def main(kernels: str, functions: str, stub: str, *headers: str) -> None:
     """Writes both files."""
     header = "".join(Path(one).read_text(encoding="utf-8") for one in headers)
-    table = Path(arguments).read_text(encoding="utf-8")
-    definitions, functions = [], []
+    docs, entries, types = [], [], []
     for kernel in read_kernels(Path(kernels).read_text(encoding="utf-8")):
-        parameters = read_parameters(table, kernel)
-        text = docstring(kernel, parameters, header)
-        definitions.append(f"#define DOC_{kernel.name} {json.dumps(text)}\n")
+        parameters = parameters_of(header, kernel)
+        docs.append(f"#define DOC_{kernel.name} {json.dumps(docstring(kernel, parameters, header))}\n")
+        entries += [entry(kernel, one) for one in parameters]
         result = "A" if kernel.x == "IN_PLACE" else "Tuple[Any, Any]" if kernel.signature == "rope_table" else "Any"
-        typed = signature_of(parameters, members(header, kernel.signature), True)
+        typed = signature_of(parameters, True)
         typed = typed if result == "A" else re.sub(r"\bA\b", "Any", typed)
-        functions.append(f"def {kernel.name}({typed}) -> {result}: ...\n")
-    Path(docs).write_text("".join(definitions), encoding="utf-8")
-    Path(stub).write_text(STUB_BEGINS + "".join(functions), encoding="utf-8")
+        types.append(f"def {kernel.name}({typed}) -> {result}: ...\n")
+    table = ["static const struct parameter parameters[] = {\n", *entries, "};\n"]
+    Path(functions).write_text("".join(docs + table), encoding="utf-8")
+    Path(stub).write_text(STUB_BEGINS + "".join(types), encoding="utf-8")
 
 
 if __name__ == "__main__":

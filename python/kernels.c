@@ -1,6 +1,5 @@
-/* The kernels as functions of the module: arguments.def lists their parameters. */
+/* The kernels as functions of the module. generate.py writes their parameters and docstrings. */
 #include "core.h"
-#include "docs.h"
 
 #include <string.h>
 
@@ -30,21 +29,12 @@ enum kind { /* in the order of parameters; from BOOL on they are keywords */
 };
 
 struct parameter {
-    enum signature signature;
+    enum posenc_kernel kernel;
     enum kind kind;
     const char *name;
     size_t offset; /* in the struct of arguments */
 };
-
-/* clang-format off */
-#define POSENC_PARAMETER(signature, kind, name) \
-    { SIGNATURE_##signature, kind, #name, offsetof(struct posenc_##signature##_args, name) },
-#define POSENC_SIZE(signature, name) { SIGNATURE_##signature, SIZE, #name, 0 },
-static const struct parameter parameters[] = {
-#include "arguments.def"
-};
-/* clang-format on */
-static const struct parameter backend_parameter = { .kind = BACKEND, .name = "backend" };
+#include "functions.h"
 
 enum {
     N_PARAMETERS = sizeof parameters / sizeof *parameters,
@@ -59,13 +49,10 @@ union any_args {
 #include <posenc_signatures.def>
 };
 
-enum takes_x { NONE, APART, IN_PLACE };
-
 /* A function of the module. The first n_positional parameters may be positional. */
 struct function {
     enum posenc_kernel kernel;
     enum signature signature;
-    enum takes_x takes_x;
     size_t args_size;
     enum posenc_status (*run)(const struct posenc_backend *backend, const void *args,
                               struct posenc_error *error);
@@ -81,8 +68,8 @@ struct function {
     { return posenc_##name(backend, args, error); }
 #include <posenc_kernels.def>
 
-#define POSENC_KERNEL(ID, name, args_of, summary, stage, x, ...) \
-    { .kernel = POSENC_KERNEL_##ID, .signature = SIGNATURE_##args_of, .takes_x = x, \
+#define POSENC_KERNEL(ID, name, args_of, ...) \
+    { .kernel = POSENC_KERNEL_##ID, .signature = SIGNATURE_##args_of, \
       .args_size = sizeof(struct posenc_##args_of##_args), .run = run_##name },
 static struct function functions[] = {
 #include <posenc_kernels.def>
@@ -215,15 +202,6 @@ static bool read_tensor(struct call *call, const struct parameter *parameter, Py
            array_tensor(array, parameter->name, member_of(call, parameter));
 }
 
-static bool read_float(PyObject *value, float *to)
-{
-    double number;
-    if (!number_of(value, &number))
-        return false;
-    *to = (float)number;
-    return true;
-}
-
 static bool read_backend(struct call *call, PyObject *value)
 {
     const char *name = PyUnicode_Check(value) ? PyUnicode_AsUTF8AndSize(value, NULL) : NULL;
@@ -236,25 +214,12 @@ static bool read_backend(struct call *call, PyObject *value)
                       value);
 }
 
-static bool read_freqs(PyObject *value, const struct posenc_freqs **freqs)
-{
-    *freqs = freqs_of(value);
-    return *freqs != NULL;
-}
-
-static bool read_layout(PyObject *value, enum posenc_layout *layout)
-{
-    int choice = 0;
-    if (!choice_of(value, "layout", "interleaved sin_cos cos_sin", &choice))
-        return false;
-    *layout = (enum posenc_layout)choice;
-    return true;
-}
-
 /* Reads an argument that does not depend on the shapes of others. */
 static bool read_value(struct call *call, const struct parameter *parameter, PyObject *value)
 {
     void *member = member_of(call, parameter);
+    const struct posenc_freqs *freqs;
+    double number;
     int truth;
     switch (parameter->kind) {
     case X:
@@ -263,7 +228,9 @@ static bool read_value(struct call *call, const struct parameter *parameter, PyO
     case OUT:
         return read_tensor(call, parameter, value);
     case FREQS:
-        return read_freqs(value, member);
+        freqs = freqs_of(value);
+        memcpy(member, &freqs, sizeof freqs);
+        return freqs;
     case BOOL:
         truth = PyObject_IsTrue(value);
         *(bool *)member = truth == 1;
@@ -274,9 +241,12 @@ static bool read_value(struct call *call, const struct parameter *parameter, PyO
         return number_of(value, member);
     case F32:
     case X_SCALE:
-        return read_float(value, member);
+        if (!number_of(value, &number))
+            return false;
+        *(float *)member = (float)number;
+        return true;
     case LAYOUT:
-        return read_layout(value, member);
+        return choice_of(value, "layout", "interleaved sin_cos cos_sin", member);
     case BACKEND:
         return read_backend(call, value);
     default:
@@ -299,7 +269,7 @@ static bool read_positions(struct call *call, const struct posenc_tensor *tensor
                                             : NULL;
     if (token < 0 || token > 1) /* the library rejects this rank before it reads positions */
         return true;
-    return positions_open(value, freqs ? freqs_axes(freqs) : 1,
+    return positions_open(value, freqs ? posenc_freqs_view_of(freqs).n_axes : 1,
                           token == 1 ? tensor->shape[0] : 1, tensor->shape[token], positions,
                           next_array(call));
 }
@@ -418,31 +388,14 @@ static PyMethodDef methods[] = {
 };
 /* clang-format on */
 
-static bool takes(const struct function *function, const struct parameter *parameter)
-{
-    if (parameter->signature != function->signature)
-        return false;
-    if (parameter->kind == X || parameter->kind == X_SCALE)
-        return function->takes_x != NONE;
-    return parameter->kind != SIZE || function->takes_x != IN_PLACE;
-}
-
-static bool add_parameter(struct function *function, const struct parameter *parameter)
-{
-    function->n_positional += parameter->kind <= POSITIONS;
-    function->parameters[function->n] = parameter;
-    function->names[function->n] = PyUnicode_InternFromString(parameter->name);
-    return function->names[function->n++] != NULL;
-}
-
 bool add_kernels(PyObject *module)
 {
-    for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
-        for (int i = 0; i < N_PARAMETERS; i++)
-            if (takes(&functions[k], &parameters[i]) &&
-                !add_parameter(&functions[k], &parameters[i]))
-                return false;
-        if (!add_parameter(&functions[k], &backend_parameter))
+    for (int i = 0; i < N_PARAMETERS; i++) {
+        struct function *function = &functions[parameters[i].kernel];
+        function->n_positional += parameters[i].kind <= POSITIONS;
+        function->parameters[function->n] = &parameters[i];
+        function->names[function->n] = PyUnicode_InternFromString(parameters[i].name);
+        if (!function->names[function->n++])
             return false;
     }
     return PyModule_AddFunctions(module, methods) == 0;

@@ -2,56 +2,48 @@
 
     program.py [step|f64|bf16|scale] [MISTAKE[:NUMBER]]
 
-It offers every kernel. `step` rounds each operation to f32, `f64` rounds results alone; `bf16` rounds each operation to
-bf16, and `scale` the factor of x, which are mistakes, too. The mistake is made in the answer
-to prompt NUMBER (default: 3; or `all`), in the hello, or at the end.
+It offers every kernel, by the functions of python/tests/references.py. `step` computes in f32, `f64` in f64; `bf16`
+rounds results to bf16, and `scale` the factor of x, which are mistakes, too. The mistake is made in the answer to
+prompt NUMBER (default: 3; or `all`), in the hello, or at the end.
 """
+import inspect
 import json
 import math
 import os
+import runpy
 import struct
 import sys
 import time
-from array import array
+from pathlib import Path
+
+import numpy as np
 
 WAYS = ('step', 'f64', 'bf16', 'scale')
 WAY = next((word for word in sys.argv[1:] if word in WAYS), 'step')
 MISTAKE = next((word for word in sys.argv[1:] if word not in WAYS), '').split(':')
-CODES = {'F32': 'f', 'F64': 'd', 'I64': 'q', 'I32': 'i', 'F16': 'H', 'BF16': 'H'}
+PYTHON = Path(__file__).resolve().parents[2] / 'python'
+FUNCTIONS = runpy.run_path(str(PYTHON / 'tests' / 'references.py'))['FUNCTIONS']
+KERNELS = runpy.run_path(str(PYTHON / 'posenc' / 'checking' / 'kernels.py'))['KERNELS']
+STORED = {'F32': '<f4', 'F64': '<f8', 'I64': '<i8', 'I32': '<i4', 'F16': '<f2', 'BF16': '<u2'}
 
 
-def f32(value):
-    return array('f', [value])[0]
+def narrow(values, dtype):
+    """Returns numbers as they are stored; ties to even."""
+    if dtype != 'BF16':
+        return values.astype(STORED[dtype])
+    bits = values.astype('f4').view('u4')
+    return np.where(np.isnan(values), 0x7fc0, (bits + 0x7fff + (bits >> 16 & 1)) >> 16).astype('u2')
 
 
-def bf16(value):
-    return value if math.isinf(f32(value)) else widen(narrow(f32(value), 'BF16'), 'BF16')
+def widen(stored, dtype):
+    """Returns stored elements as numbers."""
+    if dtype == 'BF16':
+        return (stored.astype('u4') << 16).view('f4')
+    return stored.astype('f4') if dtype == 'F16' else stored
 
 
-def rounded(value):
-    return value if WAY == 'f64' else bf16(value) if WAY == 'bf16' else f32(value)
-
-
-def summed(total, value):
-    """Returns a partial sum, which `bf16` rounds to f32."""
-    return total + value if WAY == 'f64' else f32(total + value)
-
-
-def narrow(value, dtype):
-    """Returns the bits of an f32 in a 16-bit type; ties to even."""
-    if dtype == 'F16':
-        try:
-            return struct.unpack('<H', struct.pack('<e', value))[0]
-        except OverflowError:
-            return 0xfc00 if value < 0 else 0x7c00
-    bits = struct.unpack('<I', struct.pack('<f', value))[0]
-    return 0x7fc0 if value != value else (bits + 0x7fff + (bits >> 16 & 1)) >> 16
-
-
-def widen(bits, dtype):
-    if dtype == 'F16':
-        return struct.unpack('<e', struct.pack('<H', bits))[0]
-    return struct.unpack('<f', struct.pack('<I', bits << 16))[0]
+def bf16(values):
+    return widen(narrow(np.asarray(values), 'BF16'), 'BF16')
 
 
 # ---- Messages ----
@@ -63,34 +55,20 @@ def read(n):
     return data
 
 
-class Tensor:
-    def __init__(self, entry, data):
-        self.dtype, self.shape = entry['dtype'], entry['shape']
-        self.raw = array(CODES[self.dtype])
-        self.raw.frombytes(data)
-        self.values = [widen(v, self.dtype) for v in self.raw] if 'H' == self.raw.typecode else self.raw
-
-    def __getitem__(self, i):
-        return self.values[i]
-
-
 def read_message():
+    """Returns the metadata, and of each tensor its dtype and its elements."""
     header = json.loads(read(struct.unpack('<Q', read(8))[0]))
     metadata = header.pop('__metadata__')
     data = read(max((e['data_offsets'][1] for e in header.values()), default=0))
-    return metadata, {n: Tensor(e, data[slice(*e['data_offsets'])]) for n, e in header.items()}
+    return metadata, {n: (e['dtype'], np.frombuffer(data[slice(*e['data_offsets'])], STORED[e['dtype']])
+                          .reshape(e['shape'])) for n, e in header.items()}
 
 
 def encode(metadata, outputs, shapes):
     header, parts, at = {'__metadata__': metadata}, [], 0
-    for name, values in outputs.items():
-        dtype = shapes[name]['dtype']
-        values = array('f', values) if isinstance(values, list) else values
-        if CODES[dtype] == 'H' and values.typecode == 'f':
-            values = array('H', [narrow(v, dtype) for v in values])
-        parts.append(values.tobytes())
-        header[name] = {'dtype': dtype, 'shape': shapes[name]['shape'],
-                        'data_offsets': [at, at + len(parts[-1])]}
+    for name, stored in outputs.items():
+        parts.append(stored.tobytes())
+        header[name] = {**shapes[name], 'data_offsets': [at, at + len(parts[-1])]}
         at += len(parts[-1])
     return header, b''.join(parts)
 
@@ -103,173 +81,38 @@ def write(header, data):
 
 # ---- Kernels ----
 
-def rotate(row, cos, sin, pairs, adjacent):
-    out = row[:]
-    for i in range(pairs):
-        a, b = (2 * i, 2 * i + 1) if adjacent else (i, i + pairs)
-        out[a] = rounded(rounded(row[a] * cos[i]) - rounded(row[b] * sin[i]))
-        out[b] = rounded(rounded(row[b] * cos[i]) + rounded(row[a] * sin[i]))
-    return out
-
-
-def rope(kernel, p, t):
-    x, (tokens, heads, dim), pairs = t['x'], t['x'].shape, t['cos'].shape[1]
-    out = array(x.raw.typecode, x.raw)  # copies keep their bits
-    for row in range(tokens * heads):
-        at = row // heads * pairs
-        channels = list(x.values[row * dim:row * dim + dim])
-        if kernel == 'rope_qk_norm':
-            from_, n = (row // heads * heads * dim, heads * dim) if p['across_heads'] else (row * dim, dim)
-            square = sum(float(v) * v for v in x.values[from_:from_ + n]) / n
-            factor = rounded(1 / math.sqrt(rounded(square) + p['epsilon']))
-            weight = t['weight'].values[row % heads * dim:][:dim]
-            channels = [rounded(rounded(v * factor) * rounded(w + p['weight_offset']))
-                        for v, w in zip(channels, weight)]
-        offset = p.get('rotary_offset', 0)
-        turned = channels[:offset] + rotate(
-            channels[offset:], t['cos'][at:at + pairs], t['sin'][at:at + pairs], pairs,
-            kernel == 'rope_interleaved')
-        for k in range(dim if kernel == 'rope_qk_norm' else 2 * pairs):
-            value = f32(turned[k])
-            out[row * dim + k] = value if out.typecode == 'f' else narrow(value, x.dtype)
-    return {'out': out}
-
-
-def angles(t, numerics):
-    """Yields for each token a list of angles."""
-    positions, inv_freq = t['positions'], t['inv_freq']
-    tokens, in_f32 = positions.shape[-1], f32 if numerics != 'exact' else float
-    axis = t['axis'] if 'axis' in t else [0] * len(inv_freq.values)
-    for i in range(tokens):
-        yield [in_f32(in_f32(positions[axis[k] * tokens + i]) * w) for k, w in enumerate(inv_freq.values)]
-
-
-def scaled(value, scale, numerics):
-    return f32(value * scale) if numerics == 'exact' else f32(f32(value) * f32(scale))
-
-
-def rope_table(kernel, p, t, numerics):
-    if p['xpos_scale_base']:
-        return None
-    m, all_angles = p['attention_factor'], [a for row in angles(t, numerics) for a in row]
-    return {'cos': [scaled(math.cos(a), m, numerics) for a in all_angles],
-            'sin': [scaled(math.sin(a), m, numerics) for a in all_angles]}
-
-
-def added(p, t, terms):
-    if 'x' not in t:
-        return {'out': terms}
-    scale = bf16(p['x_scale']) if WAY == 'scale' else p['x_scale']
-    return {'out': [rounded(rounded(x * scale) + v) for x, v in zip(t['x'].values, terms)]}
-
-
-def sinusoidal(kernel, p, t, numerics):
-    dim, out = p['dim'], []
-    for row in angles(t, numerics):
-        sines = [scaled(math.sin(a), p['scale'], numerics) for a in row]
-        cosines = [scaled(math.cos(a), p['scale'], numerics) for a in row]
-        half = dim // 2
-        if p['layout'] == 'interleaved':
-            out += [v for pair in zip(sines, cosines) for v in pair][:dim]
-        else:
-            first, second = (sines, cosines) if p['layout'] == 'sin_cos' else (cosines, sines)
-            out += first[:half] + second[:half] + [0.0] * (dim % 2)
-    return added(p, t, out)
-
-
-def learned_add(kernel, p, t):
-    dim = p['dim']
-    return added(p, t, [v for r in t['positions'].values for v in t['table'][r * dim:r * dim + dim]])
-
-
-def learned_grad(kernel, p, t):
-    dim = p['dim']
-    out = list(t['init'].raw) if 'init' in t else [0.0] * (p['rows'] * dim)
-    for token, row in enumerate(t['positions'].values):
-        for k in range(dim):
-            out[row * dim + k] = summed(out[row * dim + k], t['x'][token * dim + k])
-    return {'out': out}
-
-
-def scores(p, term):
-    return [term(b, h, q, k) for b in range(p['batch']) for h in range(p['heads'])
-            for q in range(p['queries']) for k in range(p['keys'])]
-
-
-def alibi(kernel, p, t):
-    slopes = t['slopes']
-    width = 0 if len(slopes.shape) == 1 else p['heads']
-
-    def term(b, h, q, k):
-        q += p['query_offset']
-        return -math.inf if p['causal'] and k > q else rounded(slopes[b * width + h] * -abs(q - k))
-    return added(p, t, scores(p, term))
-
-
-def bucket(distance, p):
-    n, base = p['num_buckets'], 0
-    if p['bidirectional']:
-        n //= 2
-        base = n if distance < 0 else 0
-    distance = abs(distance) if p['bidirectional'] else max(distance, 0)
-    if distance < n // 2:
-        return base + distance
-    step = math.log(distance / (n // 2)) / math.log(p['max_distance'] / (n // 2)) * (n - n // 2)
-    return base + min(n // 2 + int(f32(step)), n - 1)
-
-
-def t5_bias(kernel, p, t):
-    return added(p, t, scores(p, lambda b, h, q, k: t['table'][
-        bucket(q + p['query_offset'] - k, p) * p['heads'] + h]))
-
-
-def distance_bias(kernel, p, t):
-    n = t['values'].shape[1]
-    return added(p, t, scores(p, lambda b, h, q, k: t['values'][
-        h * n + q + p['query_offset'] - k - p['first']]))
-
-
-def window_bias(kernel, p, t):
-    return added(p, t, scores(p, lambda b, h, q, k: t['table'][
-        t['index'][q * p['keys'] + k] * p['heads'] + h]))
-
-
-def relative_bias(kernel, p, t):
-    def term(b, h, q, k):
-        column, head, total = t['index'][q - k + p['keys'] - 1], b * p['heads'] + h, None
-        for name, row, rows in ('c2p', q, p['queries']), ('p2c', k, p['keys']):
-            if name in t:
-                value = rounded(p['scale'] * t[name][(head * rows + row) * t[name].shape[3] + column])
-                total = value if total is None else rounded(total + value)
-        return total
-    return added(p, t, scores(p, term))
-
-
-def relative_sum(kernel, p, t):
-    columns = json.loads(t['outputs'])['out']['shape'][3]
-    out = [0.0] * (p['batch'] * p['heads'] * p['queries'] * columns)
-    for row in range(len(out) // columns if columns else 0):
-        for k in range(p['keys']):
-            column = t['index'][row % p['queries'] - k + p['keys'] - 1]
-            out[row * columns + column] = summed(out[row * columns + column], t['x'][row * p['keys'] + k])
-    return {'out': out}
-
-
-KERNELS = {'sinusoidal': sinusoidal, 'sinusoidal_add': sinusoidal, 'learned_add': learned_add,
-           'learned_grad': learned_grad, 'rope_table': rope_table, 'rope_half': rope,
-           'rope_interleaved': rope, 'rope_qk_norm': rope, 'alibi': alibi, 'alibi_add': alibi,
-           't5_bias': t5_bias, 't5_bias_add': t5_bias, 'distance_bias': distance_bias,
-           'distance_bias_add': distance_bias, 'window_bias': window_bias,
-           'window_bias_add': window_bias, 'relative_bias': relative_bias,
-           'relative_bias_add': relative_bias, 'relative_sum': relative_sum}
+def call(kernel, values, parameters):
+    """Calls the function of a kernel. Arrays that some problems lack are passed by name, as parameters are."""
+    arrays, function = KERNELS[kernel].arrays, FUNCTIONS[kernel]
+    names = inspect.signature(function).parameters
+    words = {**parameters, **{name: array for name, array in values.items() if name not in arrays}}
+    with np.errstate(all='ignore'):
+        result = function(*(values[name] for name in arrays),
+                          **{name: word for name, word in words.items() if name in names or 'parameters' in names})
+    return result if isinstance(result, tuple) else (result,)
 
 
 def answer(metadata, tensors):
-    kernel, parameters = metadata['kernel'], json.loads(metadata['parameters'])
-    extra = (metadata['numerics'],) if metadata['numerics'] != 'given' else ()
-    if kernel == 'relative_sum':
-        tensors['outputs'] = metadata['outputs']
-    return KERNELS[kernel](kernel, parameters, tensors, *extra)
+    """Returns the stored outputs; None for a call that is declined."""
+    outputs, parameters = json.loads(metadata['outputs']), json.loads(metadata['parameters'])
+    if parameters.get('xpos_scale_base'):
+        return None
+    if WAY == 'scale' and 'x_scale' in parameters:
+        parameters['x_scale'] = float(bf16([parameters['x_scale']])[0])
+    values = {name: widen(stored, dtype) for name, (dtype, stored) in tensors.items()}
+    if WAY == 'f64':
+        values.update((name, value.astype('f8')) for name, value in values.items()
+                      if value.dtype == 'f4' and name != 'inv_freq')
+    parameters['shape'] = tuple(next(iter(outputs.values()))['shape'])
+    results = {}
+    for (name, form), value in zip(outputs.items(), call(metadata['kernel'], values, parameters)):
+        stored = narrow(bf16(value) if WAY == 'bf16' else value, form['dtype'])
+        if 'x' in values and (tensors['x'][0], value.shape) == (form['dtype'], values['x'].shape):  # copies keep bits
+            bits = f'u{stored.itemsize}'
+            both = np.isnan(value) & np.isnan(values['x'])
+            stored = np.where(both, tensors['x'][1].view(bits), stored.view(bits))
+        results[name] = stored
+    return results
 
 
 HELLO = {'hello': '1', 'name': 'python', 'description': 'a test', 'kernels': ' '.join(KERNELS),
@@ -319,13 +162,13 @@ def alone(**members):
 
 
 def to_f64(header, data):
-    values = array('d', array('f', data))
-    header['out'].update(dtype='F64', data_offsets=[0, 8 * len(values)])
+    values = np.frombuffer(data, 'f4').astype('f8')
+    header['out'].update(dtype='F64', data_offsets=[0, values.nbytes])
     return header, values.tobytes()
 
 
 def to_nan(header, data):
-    return header, array('f', [math.nan] * (len(data) // 4)).tobytes()
+    return header, np.full(len(data) // 4, math.nan, 'f4').tobytes()
 
 
 def ended(how):
@@ -361,7 +204,7 @@ MISTAKES = {
     'offsets': out(data_offsets=[0, 2**60]), 'backwards': out(data_offsets=[8, 0]),
     'texts': out(data_offsets='all'), 'overlap': added_tensor(-4, b''),
     'gap': added_tensor(4, bytes(8)), 'extra': added_tensor(0, bytes(4)),
-    'beyond': added_tensor(4, b''),
+    'beyond': added_tensor(0, b''),
     'number': with_metadata(prompt='2'), 'no_number': alone(prompt=''), 'no_text': with_metadata(a=1),
     'error': alone(error='no GPU \033[31m here'), 'nothing': alone(), 'error_end': alone(error='no GPU'),
     'error_declined': alone(error='no GPU', declined='no GPU'), 'no_error': alone(error=''),

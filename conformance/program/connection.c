@@ -1,13 +1,13 @@
 /* Starts a program and exchanges bytes with it (see connection.h). */
 #define _GNU_SOURCE
 #include "connection.h"
+#include "base/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -19,24 +19,6 @@
 #ifndef MSG_NOSIGNAL /* macOS; workers handle SIGPIPE */
 #define MSG_NOSIGNAL 0
 #endif
-
-/* Sets the reason; returns false. */
-__attribute__((format(printf, 2, 3))) static bool fail(struct connection *connection,
-                                                       const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(connection->reason, CONNECTION_REASON, format, arguments);
-    va_end(arguments);
-    return false;
-}
-
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- Start ---- */
 
@@ -52,8 +34,9 @@ static bool open_socket(struct connection *connection, const char *command)
     if (end == command + 3 || *end != '\0' || fd < 0 || fd > INT32_MAX ||
         fstat((int)fd, &status) != 0 || !S_ISSOCK(status.st_mode) ||
         getsockopt((int)fd, SOL_SOCKET, SO_TYPE, &type, &bytes) != 0 || type != SOCK_STREAM)
-        return fail(connection,
-                    "expected fd:N with the number of an inherited socket of type SOCK_STREAM");
+        return notation_fail(
+            connection->reason,
+            "expected fd:N with the number of an inherited socket of type SOCK_STREAM");
     connection->in = connection->out = (int)fd;
     return true;
 }
@@ -78,7 +61,7 @@ static bool start_program(struct connection *connection, const char *command)
 {
     int to[2] = { -1, -1 }, from[2] = { -1, -1 };
     if (!make_pipe(to) || !make_pipe(from))
-        return fail(connection, "cannot be started: %s", strerror(errno));
+        return notation_fail(connection->reason, "cannot be started: %s", strerror(errno));
     fflush(NULL); /* otherwise both processes write the buffers */
     connection->pid = fork();
     if (connection->pid == 0)
@@ -86,7 +69,7 @@ static bool start_program(struct connection *connection, const char *command)
     close(to[0]);
     close(from[1]);
     if (connection->pid < 0)
-        return fail(connection, "cannot be started: %s", strerror(errno));
+        return notation_fail(connection->reason, "cannot be started: %s", strerror(errno));
     connection->out = to[1];
     connection->in = from[0];
     fcntl(connection->out, F_SETFL, O_NONBLOCK);
@@ -119,26 +102,27 @@ static void describe_end(struct connection *connection)
                        : code > 128        ? code - 128
                                            : 0;
     if (number > 0)
-        fail(connection, "the program ended by signal %d (%s)", number, strsignal(number));
+        notation_fail(connection->reason, "the program ended by signal %d (%s)", number,
+                      strsignal(number));
     else if (code == 126 || code == 127)
-        connection->lacks_command =
-            !fail(connection, "the shell cannot run the command (exit status %d)", code);
+        connection->lacks_command = !notation_fail(
+            connection->reason, "the shell cannot run the command (exit status %d)", code);
     else
-        fail(connection, "the program ended by exit(%d)", code);
+        notation_fail(connection->reason, "the program ended by exit(%d)", code);
 }
 
 /* Sets the reason after the end of the stream: how the program ended. The end of a process follows at once. */
 static bool fail_at_end(struct connection *connection)
 {
     enum { MOST_S = 2 };
-    const double until = now_s() + fmin(connection->limit_s, MOST_S);
-    while (connection->pid > 0 && !has_ended(connection) && now_s() < until)
+    const double until = clock_now() + fmin(connection->limit_s, MOST_S);
+    while (connection->pid > 0 && !has_ended(connection) && clock_now() < until)
         nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
     if (connection->ended)
         describe_end(connection);
     else
-        fail(connection, "the program closed %s",
-             connection->pid > 0 ? "its output" : "the socket");
+        notation_fail(connection->reason, "the program closed %s",
+                      connection->pid > 0 ? "its output" : "the socket");
     return false;
 }
 
@@ -149,7 +133,7 @@ bool connection_close(struct connection *connection)
         return true;
     close(connection->out);
     if (connection_receive(connection, &extra, 1) == 1)
-        return fail(connection, "the program sent more after its last answer");
+        return notation_fail(connection->reason, "the program sent more after its last answer");
     const bool good = strcmp(connection->reason, "the program ended by exit(0)") == 0;
     strcat(connection->reason, ", after its input was closed");
     return good;
@@ -163,26 +147,28 @@ static bool wait_for(struct connection *connection, int fd, short events, double
     enum { POLL_MS = 50 };
     struct pollfd one = { .fd = fd, .events = events };
     for (;;) {
-        const double left = until - now_s();
+        const double left = until - clock_now();
         const bool ended = has_ended(connection); /* its last bytes are read all the same */
         const int n =
             poll(&one, 1, ended ? 0 : (int)fmin(fmax(ceil(left * 1e3), 0.0), POLL_MS));
         if (n > 0)
             return true;
         if (n < 0 && errno != EINTR)
-            return fail(connection, "the connection failed: %s", strerror(errno));
+            return notation_fail(connection->reason, "the connection failed: %s",
+                                 strerror(errno));
         if (n == 0 && ended)
             return fail_at_end(connection);
         if (left <= 0.0)
-            return fail(connection, "the program %s within %.3g s",
-                        events == POLLIN ? "did not answer" : "did not read the prompt",
-                        connection->limit_s);
+            return notation_fail(connection->reason, "the program %s within %.3g s",
+                                 events == POLLIN ? "did not answer"
+                                                  : "did not read the prompt",
+                                 connection->limit_s);
     }
 }
 
 bool connection_send(struct connection *connection, const void *data, size_t n)
 {
-    const double until = now_s() + connection->limit_s;
+    const double until = clock_now() + connection->limit_s;
     const char *at = data;
     while (n > 0) {
         if (!wait_for(connection, connection->out, POLLOUT, until))
@@ -193,7 +179,8 @@ bool connection_send(struct connection *connection, const void *data, size_t n)
         if (sent < 0 && (errno == EPIPE || errno == ECONNRESET))
             return fail_at_end(connection);
         if (sent < 0 && errno != EINTR && errno != EAGAIN)
-            return fail(connection, "the connection failed: %s", strerror(errno));
+            return notation_fail(connection->reason, "the connection failed: %s",
+                                 strerror(errno));
         at += sent > 0 ? sent : 0;
         n -= sent > 0 ? (size_t)sent : 0;
     }
@@ -203,7 +190,7 @@ bool connection_send(struct connection *connection, const void *data, size_t n)
 size_t connection_receive(void *user, void *to, size_t n)
 {
     struct connection *connection = user;
-    const double until = now_s() + connection->limit_s;
+    const double until = clock_now() + connection->limit_s;
     size_t at = 0;
     bool more = true;
     while (more && at < n && wait_for(connection, connection->in, POLLIN, until)) {
@@ -211,7 +198,8 @@ size_t connection_receive(void *user, void *to, size_t n)
         if (got == 0 || (got < 0 && errno == ECONNRESET))
             more = fail_at_end(connection);
         else if (got < 0 && errno != EINTR && errno != EAGAIN)
-            more = fail(connection, "the connection failed: %s", strerror(errno));
+            more =
+                notation_fail(connection->reason, "the connection failed: %s", strerror(errno));
         at += got > 0 ? (size_t)got : 0;
     }
     return at;

@@ -9,16 +9,14 @@
 
 #include <sys/types.h>
 
-enum { CONNECTION_REASON = 256 };
-
 struct connection {
     pid_t pid;   /* of the shell that runs the command; 0 for a socket */
     int in, out; /* -1: not open */
     bool ended;  /* the shell has ended, with this status of waitpid() */
     int status;
-    bool lacks_command;             /* the shell could not run it */
-    double limit_s;                 /* for one message in either direction */
-    char reason[CONNECTION_REASON]; /* of a failure: "the program ended by exit(3)" */
+    bool lacks_command;        /* the shell could not run it */
+    double limit_s;            /* for one message in either direction */
+    char reason[MESSAGE_TEXT]; /* of a failure: "the program ended by exit(3)" */
 };
 
 /* Returns true for "fd:N", an inherited socket. */

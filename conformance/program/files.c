@@ -122,11 +122,10 @@ static void fill_outputs(const struct prompt *prompt)
     }
 }
 
-enum message_status files_write_prompt(struct prompt *prompt, struct message *answer,
-                                       char reason[MESSAGE_TEXT])
+bool files_write_prompt(struct prompt *prompt, struct message *answer,
+                        char reason[MESSAGE_TEXT])
 {
     char path[PATH_BYTES];
-    (void)reason;
     set_number(prompt);
     make_path(prompt, "prompts", path);
     write_file(path, &prompt->message);
@@ -134,12 +133,12 @@ enum message_status files_write_prompt(struct prompt *prompt, struct message *an
     files.n_written++;
     fill_outputs(prompt);
     if (!prompt_answer(prompt, answer))
-        return MESSAGE_WRONG;
+        return notation_fail(reason, "out of memory");
     json_object_set(answer->metadata, "prompt",
                     json_object_get(prompt->message.metadata, "prompt"));
     make_path(prompt, "expected", path);
     write_file(path, answer);
-    return MESSAGE_WHOLE;
+    return true;
 }
 
 /* ---- Reading ---- */
@@ -153,39 +152,36 @@ static FILE *open_regular(const char *path, char reason[MESSAGE_TEXT])
     const int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode))
         return fdopen(fd, "rb");
-    snprintf(reason, MESSAGE_TEXT, "%s: expected a regular file",
-             fd >= 0          ? "it is a folder or a device"
-             : errno == ELOOP ? "it is a symbolic link"
-                              : strerror(errno));
+    notation_fail(reason, "%s: expected a regular file",
+                  fd >= 0          ? "it is a folder or a device"
+                  : errno == ELOOP ? "it is a symbolic link"
+                                   : strerror(errno));
     if (fd >= 0)
         close(fd);
     return NULL;
 }
 
-static enum message_status read_file(FILE *file, const struct prompt *prompt,
-                                     struct message *answer, char reason[MESSAGE_TEXT])
+static bool read_file(FILE *file, const struct prompt *prompt, struct message *answer,
+                      char reason[MESSAGE_TEXT])
 {
     struct stat status;
     const size_t most = fstat(fileno(file), &status) == 0 ? (size_t)status.st_size : 0;
-    enum message_status read = message_read(answer, read_bytes, file, most, reason);
+    char cut[MESSAGE_TEXT];
+    const enum message_status read = message_read(answer, read_bytes, file, most, cut);
     const char *own = message_text(answer, "prompt"),
                *number = message_text(&prompt->message, "prompt");
-    char came[MESSAGE_TEXT];
-    snprintf(came, sizeof came, "%s", reason);
     if (read == MESSAGE_CUT)
-        snprintf(reason, MESSAGE_TEXT, "it %s%.180s", *came ? "ends " : "is empty", came);
-    else if (read == MESSAGE_WHOLE && fgetc(file) != EOF)
-        snprintf(reason, MESSAGE_TEXT, "it is longer than its header says");
-    else if (read == MESSAGE_WHOLE && (!own || strcmp(own, number) != 0))
-        snprintf(reason, MESSAGE_TEXT, "it has the prompt number %.24s, expected %s",
-                 own ? own : "(none)", number);
-    else
-        return read;
-    return MESSAGE_WRONG;
+        return notation_fail(reason, "it %s%.180s", *cut ? "ends " : "is empty", cut);
+    if (read == MESSAGE_WRONG)
+        return notation_fail(reason, "%s", cut);
+    if (fgetc(file) != EOF)
+        return notation_fail(reason, "it is longer than its header says");
+    return (own && strcmp(own, number) == 0) ||
+           notation_fail(reason, "it has the prompt number %.24s, expected %s",
+                         own ? own : "(none)", number);
 }
 
-enum message_status files_read_answer(struct prompt *prompt, struct message *answer,
-                                      char reason[MESSAGE_TEXT])
+bool files_read_answer(struct prompt *prompt, struct message *answer, char reason[MESSAGE_TEXT])
 {
     char path[PATH_BYTES];
     struct stat status;
@@ -193,12 +189,11 @@ enum message_status files_read_answer(struct prompt *prompt, struct message *ans
     make_path(prompt, "answers", path);
     if (lstat(path, &status) != 0 && errno == ENOENT) {
         answer->metadata = json_pack("{s:s}", "declined", "it has no answer");
-        return MESSAGE_WHOLE;
+        return true;
     }
     FILE *file = open_regular(path, reason);
-    if (!file)
-        return MESSAGE_WRONG;
-    const enum message_status read = read_file(file, prompt, answer, reason);
-    fclose(file);
+    const bool read = file && read_file(file, prompt, answer, reason);
+    if (file)
+        fclose(file);
     return read;
 }

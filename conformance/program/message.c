@@ -1,7 +1,6 @@
 /* Encodes and reads messages (see message.h). */
 #include "message.h"
 
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -118,27 +117,15 @@ void *message_encode(const struct message *message, size_t *bytes)
 
 /* ---- Reading ---- */
 
-/* Writes a reason; returns `status`. */
-__attribute__((format(printf, 3, 4))) static enum message_status
-give_reason(char reason[MESSAGE_TEXT], enum message_status status, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(reason, MESSAGE_TEXT, format, arguments);
-    va_end(arguments);
-    return status;
-}
-
-/* Writes that a value of the header is wrong, or missing if it is NULL. */
-static enum message_status reject_value(char reason[MESSAGE_TEXT], enum message_status status,
-                                        const char *member, const char *name,
-                                        const json_t *value, const char *expected)
+/* Rejects a value of the header, which is missing if it is NULL. Returns false. */
+static bool reject_value(char reason[MESSAGE_TEXT], const char *member, const char *name,
+                         const json_t *value, const char *expected)
 {
     char *text = value ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
-    give_reason(reason, status, "%s '%.40s' is %.60s: expected %s", member, name,
-                text ? text : "missing", expected);
+    notation_fail(reason, "%s '%.40s' is %.60s: expected %s", member, name,
+                  text ? text : "missing", expected);
     free(text);
-    return status;
+    return false;
 }
 
 /* Reads a shape. Returns false if it is none, or has too many elements. */
@@ -160,106 +147,87 @@ static bool read_shape(const json_t *shape, int64_t sizes[MESSAGE_DIMS])
     return true;
 }
 
-/* Reads dtype and shape of a tensor. */
-static enum message_status read_tensor(const char *name, const json_t *entry,
-                                       struct message_tensor *tensor, char reason[MESSAGE_TEXT])
+/* Reads a tensor's entry of the header. */
+static bool read_entry(struct message *message, const char *name, const json_t *entry,
+                       size_t most_bytes, char reason[MESSAGE_TEXT])
 {
-    const json_t *type = json_object_get(entry, "dtype"),
-                 *shape = json_object_get(entry, "shape");
+    json_t *type = json_object_get(entry, "dtype"), *shape = json_object_get(entry, "shape"),
+           *offsets = json_object_get(entry, "data_offsets");
     const char *dtype = json_string_value(type);
     int64_t sizes[MESSAGE_DIMS];
+    json_int_t from, to;
+    char text[MESSAGE_TEXT];
+    if (message->n == MESSAGE_TENSORS)
+        return notation_fail(reason, "it has more than %d tensors", MESSAGE_TENSORS);
+    if (!json_is_object(entry))
+        return reject_value(reason, "its tensor", name, entry,
+                            "an object with dtype, shape and data_offsets");
     if (!dtype || item_bytes(dtype) == 0)
-        return reject_value(reason, MESSAGE_WRONG, "dtype of its tensor", name, type,
+        return reject_value(reason, "dtype of its tensor", name, type,
                             "one of F64, F32, F16, BF16, I64, I32");
     if (!read_shape(shape, sizes))
-        return reject_value(reason, MESSAGE_WRONG, "shape of its tensor", name, shape,
+        return reject_value(reason, "shape of its tensor", name, shape,
                             "at most 4 integers from 0 to 4294967295");
+    if (json_unpack(offsets, "[I,I!]", &from, &to) != 0 || from < 0 || to < from)
+        return reject_value(reason, "data_offsets of its tensor", name, offsets,
+                            "two integers of at least 0 in order");
+    if ((uint64_t)to > most_bytes)
+        return notation_fail(reason,
+                             "its header announces %lld bytes of tensors, expected at most %zu",
+                             (long long)to, most_bytes);
+    struct message_tensor *tensor = &message->tensors[message->n++];
     *tensor = message_tensor(name, dtype, (int)json_array_size(shape), sizes);
-    return MESSAGE_WHOLE;
-}
-
-/* Reads an entry of the header. Tensors may come in any order, and must not overlap. */
-static enum message_status read_entry(struct message *message, const char *name,
-                                      const json_t *entry, uint64_t from, uint64_t to,
-                                      char reason[MESSAGE_TEXT])
-{
-    if (message->n == MESSAGE_TENSORS)
-        return give_reason(reason, MESSAGE_WRONG, "it has more than %d tensors",
-                           MESSAGE_TENSORS);
-    struct message_tensor *tensor = &message->tensors[message->n];
-    char text[MESSAGE_TEXT];
-    if (read_tensor(name, entry, tensor, reason) != MESSAGE_WHOLE)
-        return MESSAGE_WRONG;
+    tensor->offset = (size_t)from;
     message_describe(tensor, text);
-    if (tensor->bytes != to - from)
-        return give_reason(reason, MESSAGE_WRONG,
-                           "data_offsets of its tensor '%.40s' are [%llu, %llu]: expected %zu "
-                           "bytes between them for %.60s",
-                           name, (unsigned long long)from, (unsigned long long)to,
-                           tensor->bytes, text);
-    tensor->offset = from;
-    for (size_t i = 0; i < message->n; i++) {
-        const struct message_tensor *other = &message->tensors[i];
-        if (from < other->offset + other->bytes && other->offset < to)
-            return give_reason(reason, MESSAGE_WRONG, "its tensors '%s' and '%s' overlap",
-                               other->name, tensor->name);
-    }
-    message->n++;
-    return MESSAGE_WHOLE;
+    return tensor->bytes == (uint64_t)(to - from) ||
+           notation_fail(reason,
+                         "data_offsets of its tensor '%.40s' are [%lld, %lld]: expected %zu "
+                         "bytes between them for %.60s",
+                         name, (long long)from, (long long)to, tensor->bytes, text);
 }
 
-/* Reads all entries of the header, and sets *total to the bytes that follow it. They do follow if the header is wrong,
- * unless it is lost. */
-static enum message_status read_header(struct message *message, json_t *header, uint64_t *total,
-                                       char reason[MESSAGE_TEXT])
+/* Reads the entries of all tensors, in any order, and sets *total to the bytes that follow the header. */
+static bool read_entries(struct message *message, json_t *header, size_t most_bytes,
+                         size_t *total, char reason[MESSAGE_TEXT])
 {
-    enum message_status status = MESSAGE_WHOLE;
-    uint64_t covered = 0;
+    size_t covered = 0;
     const char *name;
     json_t *entry;
     *total = 0;
     json_object_foreach(header, name, entry)
     {
-        json_t *offsets = json_object_get(entry, "data_offsets");
-        json_int_t from, to;
         if (strcmp(name, "__metadata__") == 0)
             continue;
-        if (!json_is_object(entry))
-            return reject_value(reason, MESSAGE_LOST, "its tensor", name, entry,
-                                "an object with dtype, shape and data_offsets");
-        if (json_unpack(offsets, "[I,I!]", &from, &to) != 0 || from < 0 || to < from)
-            return reject_value(reason, MESSAGE_LOST, "data_offsets of its tensor", name,
-                                offsets, "two integers of at least 0 in order");
-        *total = (uint64_t)to > *total ? (uint64_t)to : *total;
-        covered += (uint64_t)(to - from);
-        if (status == MESSAGE_WHOLE)
-            status = read_entry(message, name, entry, (uint64_t)from, (uint64_t)to, reason);
+        if (!read_entry(message, name, entry, most_bytes, reason))
+            return false;
+        const struct message_tensor *tensor = &message->tensors[message->n - 1];
+        const size_t end = tensor->offset + tensor->bytes;
+        *total = end > *total ? end : *total;
+        covered += tensor->bytes;
     }
-    if (status == MESSAGE_WHOLE && covered != *total)
-        return give_reason(reason, MESSAGE_WRONG,
-                           "its tensors leave %llu of %llu bytes uncovered",
-                           (unsigned long long)(*total - covered), (unsigned long long)*total);
-    return status;
+    return covered == *total ||
+           notation_fail(reason,
+                         "its tensors overlap or leave gaps: they have %zu bytes, and their "
+                         "data %zu",
+                         covered, *total);
 }
 
 /* Sets the metadata if they are an object of texts. */
-static enum message_status read_metadata(struct message *message, json_t *header,
-                                         char reason[MESSAGE_TEXT])
+static bool read_metadata(struct message *message, json_t *header, char reason[MESSAGE_TEXT])
 {
     json_t *metadata = json_object_get(header, "__metadata__"), *value;
     const char *name;
     if (!json_is_object(metadata))
-        return give_reason(reason, MESSAGE_WRONG,
-                           "its __metadata__ %s: expected an object whose values are strings",
-                           metadata ? "is no object" : "is missing");
+        return notation_fail(reason,
+                             "its __metadata__ %s: expected an object whose values are strings",
+                             metadata ? "is no object" : "is missing");
     json_object_foreach(metadata, name, value)
     {
         if (!json_is_string(value))
-            return reject_value(reason, MESSAGE_WRONG, "the member of __metadata__", name,
-                                value, "a string");
+            return reject_value(reason, "the member of __metadata__", name, value, "a string");
     }
     message->metadata = json_incref(metadata);
-    return MESSAGE_WHOLE;
+    return true;
 }
 
 /* Reads n bytes from the source. Otherwise writes how many of them came, unless none of the message did. Its length is
@@ -269,32 +237,49 @@ static bool take(message_source *source, void *user, void *to, size_t n, const c
 {
     const size_t got = source(user, to, n);
     if (got < n && (got > 0 || part))
-        give_reason(reason, MESSAGE_CUT, "after %zu of %zu bytes of its %s", got, n,
-                    part ? part : "length");
+        notation_fail(reason, "after %zu of %zu bytes of its %s", got, n,
+                      part ? part : "length");
     return got == n;
 }
 
+/* Reads what follows the header. */
 static enum message_status read_data(struct message *message, json_t *header,
                                      message_source *source, void *user, size_t most_bytes,
                                      char reason[MESSAGE_TEXT])
 {
-    uint64_t total;
-    const enum message_status status = read_header(message, header, &total, reason);
-    if (status == MESSAGE_LOST)
-        return status;
-    if (total > most_bytes)
-        return give_reason(reason, MESSAGE_LOST,
-                           "its header announces %llu bytes of tensors, expected at most %zu",
-                           (unsigned long long)total, most_bytes);
+    size_t total;
+    if (!read_entries(message, header, most_bytes, &total, reason) ||
+        !read_metadata(message, header, reason))
+        return MESSAGE_WRONG;
     message->buffer = malloc(total + 1);
-    if (!message->buffer)
-        return give_reason(reason, MESSAGE_LOST, "out of memory");
-    if (!take(source, user, message->buffer, total, "data", reason))
-        return MESSAGE_CUT;
+    if (!message->buffer) {
+        notation_fail(reason, "out of memory");
+        return MESSAGE_WRONG;
+    }
     for (size_t i = 0; i < message->n; i++)
         message->tensors[i].data =
             (const unsigned char *)message->buffer + message->tensors[i].offset;
-    return status == MESSAGE_WHOLE ? read_metadata(message, header, reason) : status;
+    return take(source, user, message->buffer, total, "data", reason) ? MESSAGE_WHOLE
+                                                                      : MESSAGE_CUT;
+}
+
+/* Parses the header, and reads what follows it. */
+static enum message_status read_rest(struct message *message, const char *text, size_t length,
+                                     message_source *source, void *user, size_t most_bytes,
+                                     char reason[MESSAGE_TEXT])
+{
+    json_error_t error;
+    enum message_status status = MESSAGE_WRONG;
+    json_t *header = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
+    if (json_is_object(header))
+        status = read_data(message, header, source, user, most_bytes, reason);
+    else if (text[strspn(text, " \t\r\n")] != '{')
+        notation_fail(reason, "its header is no JSON object: expected '{' at its start");
+    else
+        notation_fail(reason, "its header is no JSON object: %.60s at byte %d", error.text,
+                      error.position);
+    json_decref(header);
+    return status;
 }
 
 enum message_status message_read(struct message *message, message_source *source, void *user,
@@ -308,29 +293,16 @@ enum message_status message_read(struct message *message, message_source *source
         return MESSAGE_CUT;
     for (int i = LENGTH_BYTES; i-- > 0;)
         length = length << 8 | bytes[i];
-    if (length > MOST_HEADER)
-        return give_reason(reason, MESSAGE_LOST,
-                           "its first 8 bytes announce a header of %llu bytes, expected at "
-                           "most %d",
-                           (unsigned long long)length, MOST_HEADER);
-    char *text = calloc(length + 1, 1);
+    char *text = length <= MOST_HEADER ? calloc(length + 1, 1) : NULL;
+    enum message_status status = MESSAGE_WRONG;
     if (!text)
-        return give_reason(reason, MESSAGE_LOST, "out of memory");
-    enum message_status status = MESSAGE_CUT;
-    if (take(source, user, text, length, "header", reason)) {
-        json_error_t error;
-        json_t *header = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
-        if (json_is_object(header))
-            status = read_data(message, header, source, user, most_bytes, reason);
-        else if (text[strspn(text, " \t\r\n")] != '{')
-            status = give_reason(reason, MESSAGE_LOST,
-                                 "its header is no JSON object: expected '{' at its start");
-        else
-            status = give_reason(reason, MESSAGE_LOST,
-                                 "its header is no JSON object: %.60s at byte %d", error.text,
-                                 error.position);
-        json_decref(header);
-    }
+        notation_fail(reason,
+                      "its first 8 bytes announce a header of %llu bytes, expected at most %d",
+                      (unsigned long long)length, MOST_HEADER);
+    else if (!take(source, user, text, length, "header", reason))
+        status = MESSAGE_CUT;
+    else
+        status = read_rest(message, text, length, source, user, most_bytes, reason);
     free(text);
     return status;
 }

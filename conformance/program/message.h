@@ -6,12 +6,18 @@
 #ifndef POSENC_MESSAGE_H
 #define POSENC_MESSAGE_H
 
+#include "conformance/problem/fields.h"
+
 #include <jansson.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 
-enum { MESSAGE_TENSORS = 8, MESSAGE_DIMS = 4, MESSAGE_NAME = 32, MESSAGE_TEXT = 224 };
+/* The last is the size of reasons, which notation_fail() writes. */
+enum {
+    MESSAGE_TENSORS = 8,
+    MESSAGE_DIMS = 4,
+    MESSAGE_NAME = 32,
+    MESSAGE_TEXT = NOTATION_ERROR
+};
 
 /* A dense tensor. */
 struct message_tensor {
@@ -54,8 +60,7 @@ typedef size_t message_source(void *user, void *to, size_t n);
 
 enum message_status {
     MESSAGE_WHOLE,
-    MESSAGE_WRONG, /* was read to its end, and breaks the format */
-    MESSAGE_LOST,  /* its end is unknown, so that nothing after it can be read */
+    MESSAGE_WRONG, /* breaks the format; nothing after it can be read */
     MESSAGE_CUT    /* the source ended and has the reason; here is how many bytes came, or "" */
 };
 

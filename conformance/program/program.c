@@ -37,10 +37,10 @@ void program_set_case(const char *id)
 /* ---- The connection ---- */
 
 /* Ends this process, as the program is lost. */
-static void lose(const char *format, ...) PRINTF_LIKE(1, 2);
+_Noreturn static void lose(const char *format, ...) PRINTF_LIKE(1, 2);
 static void lose(const char *format, ...)
 {
-    char reason[CONNECTION_REASON + 2 * MESSAGE_TEXT];
+    char reason[MESSAGE_TEXT];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(reason, sizeof reason, format, arguments);
@@ -57,7 +57,7 @@ static bool send_message(const struct message *message)
     void *whole = message_encode(message, &bytes);
     const bool sent = whole && connection_send(&program.connection, whole, bytes);
     if (!whole)
-        snprintf(program.connection.reason, CONNECTION_REASON, "out of memory");
+        notation_fail(program.connection.reason, "out of memory");
     free(whole);
     return sent;
 }
@@ -72,9 +72,9 @@ static size_t most_bytes(const struct prompt *prompt)
     return bytes;
 }
 
-/* Sends a prompt and receives its answer; the other's clock does not count as time of the kernel. */
-static enum message_status ask_connection(struct prompt *prompt, struct message *answer,
-                                          char reason[MESSAGE_TEXT])
+/* Sends a prompt and receives its answer. The time of the program does not count as that of the kernel. */
+static bool ask_connection(struct prompt *prompt, struct message *answer,
+                           char reason[MESSAGE_TEXT])
 {
     char number[24];
     snprintf(number, sizeof number, "%llu", (unsigned long long)++program.n_prompts);
@@ -88,15 +88,15 @@ static enum message_status ask_connection(struct prompt *prompt, struct message 
     if (status == MESSAGE_CUT)
         lose("%s%s%s, at prompt %s", program.connection.reason, *reason ? " " : "", reason,
              number);
-    if (status == MESSAGE_LOST)
+    if (status == MESSAGE_WRONG)
         lose("the answer to prompt %s cannot be read: %s", number, reason);
     const char *own = message_text(answer, "prompt");
-    if (status == MESSAGE_WHOLE && !own)
+    if (!own)
         lose("the answer to prompt %s has no member 'prompt': expected '%s'", number, number);
-    if (status == MESSAGE_WHOLE && strcmp(own, number) != 0)
+    if (strcmp(own, number) != 0)
         lose("the answer to prompt %s has the prompt number '%.24s': expected '%s'", number,
              own, number);
-    return status;
+    return true;
 }
 
 /* ---- Calls ---- */
@@ -128,14 +128,14 @@ static bool is_offered(const struct prompt *prompt, char reason[MESSAGE_TEXT])
     return true;
 }
 
-/* Uses an answer. Explains a status other than POSENC_OK. */
+/* Uses an answer if it could be `read`. Explains a status other than POSENC_OK. */
 static enum posenc_status use_answer(const struct prompt *prompt, const struct message *answer,
-                                     enum message_status status, char reason[MESSAGE_TEXT])
+                                     bool read, char reason[MESSAGE_TEXT])
 {
     const char *declined = message_text(answer, "declined"),
                *error = message_text(answer, "error");
     const bool both = declined && answer->n > 0;
-    if (status != MESSAGE_WHOLE)
+    if (!read)
         guard_explain(GUARD_WRONG, "the answer cannot be read: %s", reason);
     else if (error)
         guard_explain(GUARD_WRONG, "the program reports an error: %s",
@@ -165,7 +165,7 @@ static enum posenc_status run_kernel(enum posenc_kernel kernel, const void *args
     } else if (!is_offered(&prompt, reason)) {
         guard_explain(GUARD_NOT_OFFERED, "%s", reason);
     } else {
-        const enum message_status read = program.ask(&prompt, &answer, reason);
+        const bool read = program.ask(&prompt, &answer, reason);
         status = use_answer(&prompt, &answer, read, reason);
     }
     message_free(&answer);
@@ -199,21 +199,11 @@ static void set_kernels(const char *names)
 
 /* ---- Hello ---- */
 
-static bool reject(char error[PROGRAM_ERROR], const char *format, ...) PRINTF_LIKE(2, 3);
-static bool reject(char error[PROGRAM_ERROR], const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(error, PROGRAM_ERROR, format, arguments);
-    va_end(arguments);
-    return false;
-}
-
 /* Requires each word of a text to be in a list, with a NULL at the end. */
 static bool check_words(const char *member, const char *text, const char *const *known,
-                        char error[PROGRAM_ERROR])
+                        char error[NOTATION_ERROR])
 {
-    char list[PROGRAM_ERROR - 128] = "";
+    char list[NOTATION_ERROR - 128] = "";
     for (size_t i = 0; known[i]; i++)
         text_list_add(list, sizeof list, " ", known[i]);
     const char *word = text ? text + strspn(text, " ") : NULL;
@@ -221,8 +211,9 @@ static bool check_words(const char *member, const char *text, const char *const 
     while (word && good) {
         const size_t n = strcspn(word, " ");
         good = (n > 0 && text_has_word(list, ' ', word, n)) ||
-               reject(error, "its hello: %s: '%.*s': expected some of %s, with blanks between",
-                      member, n < 40 ? (int)n : 40, word, list);
+               notation_fail(error,
+                             "its hello: %s: '%.*s': expected some of %s, with blanks between",
+                             member, n < 40 ? (int)n : 40, word, list);
         word += n + strspn(word + n, " ");
         word = *word ? word : NULL;
     }
@@ -230,25 +221,27 @@ static bool check_words(const char *member, const char *text, const char *const 
 }
 
 /* Requires a member to have letters a-z, digits and _ alone. */
-static bool check_name(const char *name, char error[PROGRAM_ERROR])
+static bool check_name(const char *name, char error[NOTATION_ERROR])
 {
     static const char good[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
     const size_t n = strlen(name);
     return (n > 0 && n < sizeof program.name && strspn(name, good) == n) ||
-           reject(error, "its hello: name: '%.80s': expected 1 to 63 of a-z, 0-9 and _", name);
+           notation_fail(error, "its hello: name: '%.80s': expected 1 to 63 of a-z, 0-9 and _",
+                         name);
 }
 
 /* Reads a number of decimal digits. */
-static bool read_max_position(const char *text, char error[PROGRAM_ERROR])
+static bool read_max_position(const char *text, char error[NOTATION_ERROR])
 {
     errno = 0;
     program.max_position = text ? strtoll(text, NULL, 10) : INT64_MAX;
     return !text || (*text && strspn(text, "0123456789") == strlen(text) && errno == 0) ||
-           reject(error, "its hello: max_position: '%.40s': expected an integer from 0 to %lld",
-                  text, (long long)INT64_MAX);
+           notation_fail(error,
+                         "its hello: max_position: '%.40s': expected an integer from 0 to %lld",
+                         text, (long long)INT64_MAX);
 }
 
-static bool read_hello(const struct message *hello, char error[PROGRAM_ERROR])
+static bool read_hello(const struct message *hello, char error[NOTATION_ERROR])
 {
     const char *kernel_names[POSENC_KERNEL_COUNT + 1] = { NULL };
     const char *name = message_text(hello, "name"), *kernels = message_text(hello, "kernels"),
@@ -260,21 +253,21 @@ static bool read_hello(const struct message *hello, char error[PROGRAM_ERROR])
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
         kernel_names[k] = posenc_kernel_name((enum posenc_kernel)k);
     if (strcmp(message_text(hello, "hello"), "1") != 0)
-        return reject(error, "its hello: hello: '%.40s': expected '1'",
-                      message_text(hello, "hello"));
+        return notation_fail(error, "its hello: hello: '%.40s': expected '1'",
+                             message_text(hello, "hello"));
     if (hello->n > 0)
-        return reject(error, "its hello has a tensor '%s': expected metadata alone",
-                      hello->tensors[0].name);
+        return notation_fail(error, "its hello has a tensor '%s': expected metadata alone",
+                             hello->tensors[0].name);
     if (!name || !kernels)
-        return reject(error, "its hello has no '%s': expected a string",
-                      name ? "kernels" : "name");
+        return notation_fail(error, "its hello has no '%s': expected a string",
+                             name ? "kernels" : "name");
     if (!check_name(name, error) || !check_words("kernels", kernels, kernel_names, error) ||
         !check_words("dtypes", dtypes && *dtypes ? dtypes : NULL, dtype_names, error) ||
         !check_words("numerics", numerics, numerics_names, error) ||
         !read_max_position(most, error))
         return false;
     if (fused && strcmp(fused, "0") != 0 && strcmp(fused, "1") != 0)
-        return reject(error, "its hello: fused: '%.40s': expected '0' or '1'", fused);
+        return notation_fail(error, "its hello: fused: '%.40s': expected '0' or '1'", fused);
     snprintf(program.name, sizeof program.name, "%s", name);
     snprintf(program.description, sizeof program.description, "%s",
              description ? description : "a program");
@@ -290,7 +283,7 @@ static bool read_hello(const struct message *hello, char error[PROGRAM_ERROR])
 }
 
 /* Receives the answer to a hello. On a socket, answers to an earlier process may come first. */
-static bool receive_hello(struct message *hello, bool skips, char error[PROGRAM_ERROR])
+static bool receive_hello(struct message *hello, bool skips, char error[NOTATION_ERROR])
 {
     enum { MOST_BYTES = 1 << 30 };
     char reason[MESSAGE_TEXT] = "";
@@ -298,27 +291,27 @@ static bool receive_hello(struct message *hello, bool skips, char error[PROGRAM_
         const enum message_status status =
             message_read(hello, connection_receive, &program.connection, MOST_BYTES, reason);
         if (status == MESSAGE_CUT)
-            return reject(error, "%s%s%s, at its hello", program.connection.reason,
-                          *reason ? " " : "", reason);
-        if (status != MESSAGE_WHOLE && !(skips && status == MESSAGE_WRONG))
-            return reject(error, "its hello cannot be read: %s", reason);
-        if (status == MESSAGE_WHOLE && message_text(hello, "hello"))
+            return notation_fail(error, "%s%s%s, at its hello", program.connection.reason,
+                                 *reason ? " " : "", reason);
+        if (status == MESSAGE_WRONG)
+            return notation_fail(error, "its hello cannot be read: %s", reason);
+        if (message_text(hello, "hello"))
             return true;
         message_free(hello);
         if (!skips)
-            return reject(error, "its first message is no hello");
+            return notation_fail(error, "its first message is no hello");
     }
 }
 
 const struct posenc_backend *program_start(const char *command, double limit_s,
-                                           char error[PROGRAM_ERROR])
+                                           char error[NOTATION_ERROR])
 {
     const struct message first = { .metadata = json_pack("{s:s}", "hello", "1") };
     struct message hello = { .n = 0 };
     program.ask = ask_connection;
     bool ready = false;
     if (!connection_open(&program.connection, command, limit_s) || !send_message(&first))
-        reject(error, "%s", program.connection.reason);
+        notation_fail(error, "%s", program.connection.reason);
     else
         ready = receive_hello(&hello, connection_is_socket(command), error) &&
                 read_hello(&hello, error);

@@ -8,14 +8,12 @@
 #ifndef POSENC_PROGRAM_H
 #define POSENC_PROGRAM_H
 
-#include "conformance/problem/problem.h"
-
-enum { PROGRAM_ERROR = 512 };
+#include "conformance/problem/fields.h"
 
 /* Starts a program, or uses an inherited socket ("fd:N"), and exchanges hellos. Returns its backend, or NULL and a
  * message. limit_s: seconds for one message. */
 const struct posenc_backend *program_start(const char *command, double limit_s,
-                                           char error[PROGRAM_ERROR]);
+                                           char error[NOTATION_ERROR]);
 
 /* Returns true if the program ran, or its socket is one, whatever its hello was. */
 bool program_has_started(void);

@@ -1,5 +1,7 @@
 /* Makes prompts from the arguments of calls, and writes answers to their outputs (see prompt.h). */
 #include "prompt.h"
+#include "base/text/text.h"
+#include "conformance/problem/notation.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -90,22 +92,25 @@ static const struct tensor_spec *find_spec(const struct prompt *p, enum argument
     return NULL;
 }
 
+/* Returns x or, without x, the first output, whose dimensions are those of the call. */
+static const struct posenc_tensor *main_tensor(const struct prompt *p)
+{
+    return tensor_at(
+        p, find_spec(p, FORM_TENSOR, kernel_takes_x(p->kernel) ? ROLE_X : ROLE_OUTPUT));
+}
+
 /* The tokens of a call, [batch, tokens], and their positions. */
 struct tokens {
     int64_t batch, n;
     const struct posenc_positions *positions;
 };
 
-/* Returns the tokens of x or, without x, of the first output. */
 static struct tokens tokens_of(const struct prompt *p)
 {
-    const struct tensor_spec *x = find_spec(p, FORM_TENSOR, ROLE_X),
-                             *positions = find_spec(p, FORM_POSITIONS, ROLE_INPUT);
-    const bool takes_x = x && kernel_takes_x(p->kernel);
-    const struct posenc_tensor *t =
-        tensor_at(p, takes_x ? x : find_spec(p, FORM_TENSOR, ROLE_OUTPUT));
+    const struct posenc_tensor *t = main_tensor(p);
+    const size_t offset = find_spec(p, FORM_POSITIONS, ROLE_INPUT)->offset;
     return (struct tokens){ t->shape[0], t->shape[1],
-                            (const void *)((const char *)p->args + positions->offset) };
+                            (const void *)((const char *)p->args + offset) };
 }
 
 /* Returns a position as f64, which holds every accepted one. */
@@ -185,42 +190,24 @@ static bool add_frequencies(struct prompt *p, const struct posenc_freqs_view *vi
 
 /* ---- Arrays ---- */
 
-/* Returns the canonical shape of an array of f32 or int32, and its rank. */
-static int array_shape(const struct prompt *p, const struct tensor_spec *spec, int64_t shape[2])
-{
-    const struct posenc_tensor *out = tensor_at(p, find_spec(p, FORM_TENSOR, ROLE_OUTPUT)),
-                               *x = kernel_takes_x(p->kernel)
-                                        ? tensor_at(p, find_spec(p, FORM_TENSOR, ROLE_X))
-                                        : out;
-    if (spec->dims[0] == DIM_DISTANCE) { /* one for each query - key */
-        shape[0] = x->shape[2] + x->shape[3] - 1;
-        return 1;
-    }
-    const bool shared = spec->shared && p->problem.slopes_by_batch == false;
-    const int64_t sizes[] = { [DIM_BATCH] = out->shape[0],
-                              [DIM_HEAD] = out->shape[1],
-                              [DIM_QUERY] = out->shape[2],
-                              [DIM_KEY] = out->shape[3] };
-    shape[0] = sizes[spec->dims[shared ? 1 : 0]];
-    shape[1] = sizes[spec->dims[1]];
-    return shared ? 1 : 2;
-}
-
-/* Adds an array. Slopes that differ by batch have a stride. */
+/* Adds an array of f32 or int32. Slopes that differ by batch have a stride. */
 static bool add_array(struct prompt *p, const struct tensor_spec *spec)
 {
-    int64_t shape[2], stride = 0;
-    const int rank = array_shape(p, spec, shape);
+    const bool is_shared = spec->shared && spec->shared(&p->problem);
+    const enum dim *dims = spec->dims + is_shared;
+    const int rank = tensor_dims(spec) - is_shared;
+    const int64_t shape[2] = { problem_extent(&p->problem, dims[0]),
+                               problem_extent(&p->problem, dims[1]) };
     const char *from = arguments_data(p->args, spec);
-    char *data =
-        add_tensor(p, spec->name, spec->form == FORM_INTEGERS ? "I32" : "F32", rank, shape);
+    int64_t stride = 0;
     if (spec->stride_batch)
         memcpy(&stride, (const char *)p->args + spec->stride_batch, sizeof stride);
-    const int64_t rows = stride ? shape[0] : 1, width = rank == 1 ? shape[0]
-                                                        : stride  ? shape[1]
-                                                                  : shape[0] * shape[1];
+    char *data =
+        add_tensor(p, spec->name, spec->form == FORM_INTEGERS ? "I32" : "F32", rank, shape);
+    const int64_t rows = rank == 2 ? shape[0] : 1, width = shape[rank - 1];
     for (int64_t r = 0; data && r < rows; r++)
-        memcpy(data + r * width * 4, from + r * stride * 4, (size_t)width * 4);
+        memcpy(data + r * width * 4, from + r * (stride ? stride : width) * 4,
+               (size_t)width * 4);
     return data;
 }
 
@@ -255,27 +242,119 @@ static void add_output(struct prompt *p, const struct tensor_spec *spec)
 
 /* ---- The problem ---- */
 
-/* Sets the sizes of a problem on tokens to those of the canonical tensors. */
-static void read_sizes(struct prompt *p)
+/* Sets the sizes to those of the call's tensors. Batches are part of the tokens. */
+static void set_sizes(struct prompt *p)
 {
     struct problem *problem = &p->problem;
-    const struct message_tensor *out = &p->outputs[0].form, *x = message_find(&p->message, "x"),
-                                *cos = message_find(&p->message, "cos");
-    const struct message_tensor *whole = x ? x : out;
-    const int64_t *shape = whole->shape;
+    const struct posenc_tensor *t = main_tensor(p);
     if (kernel_on_scores(p->kernel)) {
-        problem->batch = shape[0];
-        problem->heads = shape[1];
-        problem->queries = shape[2];
-        problem->keys = shape[3];
+        problem->batch = t->shape[0];
+        problem->heads = t->shape[1];
+        problem->queries = t->shape[2];
+        problem->keys = t->shape[3];
         return;
     }
     problem->batch = 1;
-    problem->tokens = shape[0];
-    problem->dim = shape[whole->rank - 1];
-    problem->heads = whole->rank == 3 ? shape[1] : 1;
-    if (kernel_rotates(p->kernel))
-        problem->rotary_dim = 2 * cos->shape[1];
+    problem->tokens = t->shape[0] * t->shape[1];
+    problem->heads = t->shape[2];
+    problem->dim = t->shape[3] - skipped_channels(p, find_spec(p, FORM_TENSOR, ROLE_OUTPUT));
+    for (EACH_TENSOR(spec, signature_of(p->kernel)))
+        if (spec->stream == STREAM_COS && spec->role == ROLE_INPUT)
+            problem->rotary_dim = 2 * tensor_at(p, spec)->shape[1];
+}
+
+/* ---- Metadata ---- */
+
+json_t *prompt_parameter(const struct field *field, const struct problem *problem)
+{
+    json_t *list = json_array(), *value = list;
+    for (int64_t i = 0; i < field_length(field, problem); i++) {
+        const uint64_t bits = field_get(field, problem, i);
+        json_array_append_new(list, field_is_real(field) ? json_real(bits_to_double(bits))
+                                    : field->kind == FIELD_BOOL ? json_boolean(bits != 0)
+                                    : field->kind == FIELD_ENUM
+                                        ? json_string(field->names[bits])
+                                        : json_integer((json_int_t)bits));
+    }
+    if (!field->list) {
+        value = json_incref(json_array_get(list, 0));
+        json_decref(list);
+    }
+    return value;
+}
+
+/* Fields that describe how posenc made the tensors of a call. */
+static const char hidden_fields[] =
+    "dtype table_dtype values_dtype position_kind position_offset positions batch_shift "
+    "time_step token_major pad in_place woven offset_bytes seed special recipe scattered "
+    "slopes_by_batch transpose mrope_grid inv_freq without_c2p with_p2c alibi_bias_max "
+    "short_factor_last long_factor_last";
+
+/* Returns true for fields that a prompt leaves out. A norm needs all channels of a head, so that rope_qk_norm has an
+ * offset. */
+static bool is_hidden(const struct prompt *p, const char *name)
+{
+    return text_has_word(hidden_fields, ' ', name, strlen(name)) ||
+           (signature_of(p->kernel)->copies && strcmp(name, "rotary_offset") == 0);
+}
+
+static json_t *make_parameters(const struct prompt *p)
+{
+    const struct signature *s = signature_of(p->kernel);
+    json_t *parameters = json_object();
+    struct field field;
+    for (int i = 0; kernel_field(p->kernel, i, &field); i++)
+        if (!field.tensor && !is_hidden(p, field.name))
+            json_object_set_new(parameters, field.name, prompt_parameter(&field, &p->problem));
+    static const char *const sizes[] = { "batch", "heads", "queries", "keys" };
+    for (int i = 0; i < 4 && kernel_on_scores(p->kernel); i++)
+        if (kernel_field_find(POSENC_KERNEL_T5_BIAS_ADD, sizes[i], &field))
+            json_object_set_new(parameters, sizes[i], prompt_parameter(&field, &p->problem));
+    if (s->computed) { /* distance: the least one */
+        int64_t first;
+        memcpy(&first, (const char *)p->args + s->computed, sizeof first);
+        json_object_set_new(parameters, "first", json_integer(first));
+    }
+    return parameters;
+}
+
+static json_t *make_outputs(const struct prompt *p)
+{
+    json_t *outputs = json_object();
+    for (int o = 0; o < p->n_outputs; o++) {
+        const struct message_tensor *form = &p->outputs[o].form;
+        json_object_set_new(
+            outputs, form->name,
+            json_pack("{s:s,s:o}", "dtype", form->dtype, "shape", message_shape(form)));
+    }
+    return outputs;
+}
+
+static char *dump(json_t *value)
+{
+    char *text = json_dumps(value, JSON_COMPACT);
+    json_decref(value);
+    return text;
+}
+
+/* Sets the metadata. `problem` is that of the line for people. */
+static bool describe(struct prompt *p, const struct problem *problem, const char *case_id)
+{
+    enum { LONGEST = 8192 };
+    char *parameters = dump(make_parameters(p)), *outputs = dump(make_outputs(p)),
+         *line = malloc(LONGEST);
+    if (line)
+        notation_print(problem, NULL, line, LONGEST);
+    const bool has_freqs = kernel_has_freqs(p->kernel);
+    p->message.metadata =
+        json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:s}", "kernel", posenc_kernel_name(p->kernel),
+                  "dtype", dtype_names[p->outputs[0].to.dtype], "numerics",
+                  has_freqs ? numerics_names[p->problem.freqs.numerics] : "given", "parameters",
+                  parameters, "outputs", outputs, "problem", line, "case", case_id);
+    free(parameters);
+    free(outputs);
+    free(line);
+    return p->message.metadata;
 }
 
 /* ---- All of it ---- */
@@ -302,6 +381,7 @@ bool prompt_make(struct prompt *p, enum posenc_kernel kernel, const void *args,
     bool made = true;
     for (EACH_PARAMETER(parameter, s))
         parameter_load(parameter, p->args, &p->problem);
+    set_sizes(p);
     if (s->freqs)
         made = add_all_frequencies(p, s);
     for (EACH_TENSOR(spec, s)) {
@@ -314,9 +394,7 @@ bool prompt_make(struct prompt *p, enum posenc_kernel kernel, const void *args,
         if (is_output && problem_accumulates(&p->problem))
             made = made && add_strided(p, spec, tensor_at(p, spec), "init");
     }
-    if (made)
-        read_sizes(p);
-    return made && prompt_describe(p, problem, case_id);
+    return made && describe(p, problem, case_id);
 }
 
 void prompt_free(struct prompt *p)

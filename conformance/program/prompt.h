@@ -42,17 +42,13 @@ bool prompt_accept(const struct prompt *prompt, const struct message *answer,
 /* Makes the answer that has the outputs that are in the call's tensors. message_free() frees it. */
 bool prompt_answer(struct prompt *prompt, struct message *answer);
 
-/* Sets the metadata of a prompt that has its tensors: for prompt.c. `problem` is that of the line for people. */
-bool prompt_describe(struct prompt *prompt, const struct problem *problem, const char *case_id);
-
 /* Returns a parameter of a problem as JSON: a number, a text, a boolean or a list of these. NULL: not finite. */
 json_t *prompt_parameter(const struct field *field, const struct problem *problem);
 
 /* ---- Exchange of prompts and answers: by a connection in program.c, by files in files.c ---- */
 
-/* Obtains the answer, which the caller frees. Writes a reason unless it is whole. */
-typedef enum message_status exchange(struct prompt *prompt, struct message *answer,
-                                     char reason[MESSAGE_TEXT]);
+/* Obtains the answer, which the caller frees. Returns false and a reason if it cannot be read. */
+typedef bool exchange(struct prompt *prompt, struct message *answer, char reason[MESSAGE_TEXT]);
 
 /* Sets the folder of prompts/, expected/, answers/ and prompts.jsonl. */
 void files_use(const char *folder);

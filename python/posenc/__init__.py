@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 __path__ = extend_path(__path__, __name__)  # in the tree, the readers of model files lie in another folder
 
-from ._core import Frequencies, __version__, backends, select
+from ._core import __version__, backends, select
 from ._core import alibi, alibi_add, distance_bias, distance_bias_add, learned_add, learned_grad, relative_bias
 from ._core import relative_bias_add, relative_sum, rope_half, rope_interleaved, rope_qk_norm, rope_table, sinusoidal
 from ._core import sinusoidal_add, t5_bias, t5_bias_add, window_bias, window_bias_add
 from .arrays import Error
 from .builders import T5Buckets, alibi_slopes, beit_index, deberta_index, kerple_log, kerple_power, learned_fill_normal
 from .builders import padding_positions, sandwich, shaw_index, swin_index, t5_buckets, transformer_xl_index
-from .rope import Rope
+from .rope import Frequencies, Rope
 
 if TYPE_CHECKING:
     from .checking import CheckResult, check, check_module, serve

@@ -1,6 +1,6 @@
 """Slopes, buckets, indices and values that kernels take. Each result is a NumPy array."""
 
-from typing import TYPE_CHECKING, Any, List, NamedTuple
+from typing import TYPE_CHECKING, Any, Callable, List, NamedTuple, Sequence
 
 from . import _core
 from .arrays import Error, empty
@@ -17,17 +17,22 @@ class T5Buckets(NamedTuple):
     thresholds: "numpy.ndarray[Any, Any]"
 
 
+def _filled(shape: Sequence[int], dtype: str, fill: Callable[..., None], *arguments: Any) -> "numpy.ndarray[Any, Any]":
+    """Returns a new array that a builder of the library fills, as its last argument."""
+    array = empty(shape, dtype)
+    fill(*arguments, array)
+    return array
+
+
 def alibi_slopes(n_heads: int, alibi_bias_max: float = 8.0) -> "numpy.ndarray[Any, Any]":
     """Returns the slopes of ALiBi, float32 [n_heads]. Source: Press et al. 2108.12409."""
-    slopes = empty([n_heads], "float32")
-    _core.alibi_slopes(n_heads, alibi_bias_max, slopes)
-    return slopes
+    return _filled([n_heads], "float32", _core.alibi_slopes, n_heads, alibi_bias_max)
 
 
 def t5_buckets(num_buckets: int = 32, max_distance: int = 128, bidirectional: bool = True) -> T5Buckets:
     """Returns the buckets of T5: bidirectional for an encoder. Source: Raffel et al. 1910.10683."""
-    thresholds = empty([num_buckets // 2 if bidirectional else num_buckets], "int32")
-    _core.t5_buckets_compute(num_buckets, max_distance, bidirectional, thresholds)
+    n = num_buckets // 2 if bidirectional else num_buckets
+    thresholds = _filled([n], "int32", _core.t5_buckets_compute, num_buckets, max_distance, bidirectional)
     return T5Buckets(num_buckets, bidirectional, thresholds)
 
 
@@ -36,16 +41,12 @@ def kerple_log(p: Any, a: Any, first: int, n: int) -> "numpy.ndarray[Any, Any]":
 
     p and a are float32 [heads], above 0. Source: Chi et al. 2205.09921.
     """
-    values = empty([len(p), n], "float32")
-    _core.kerple_log(len(p), *_by_head(p, a), first, n, values)
-    return values
+    return _filled([len(p), n], "float32", _core.kerple_log, len(p), *_by_head(p, a), first, n)
 
 
 def kerple_power(p: Any, a: Any, first: int, n: int) -> "numpy.ndarray[Any, Any]":
     """Returns -a |distance|^p, as kerple_log() does. p is at most 2."""
-    values = empty([len(p), n], "float32")
-    _core.kerple_power(len(p), *_by_head(p, a), first, n, values)
-    return values
+    return _filled([len(p), n], "float32", _core.kerple_power, len(p), *_by_head(p, a), first, n)
 
 
 def sandwich(dim: int, scale: Any, first: int, n: int) -> "numpy.ndarray[Any, Any]":
@@ -53,9 +54,7 @@ def sandwich(dim: int, scale: Any, first: int, n: int) -> "numpy.ndarray[Any, An
 
     scale is float32 [heads]: heads / (8 h) with h = 1, 2, ... in the paper. Source: Chi et al. 2212.10356.
     """
-    values = empty([len(scale), n], "float32")
-    _core.sandwich(dim, len(scale), *_by_head(scale), first, n, values)
-    return values
+    return _filled([len(scale), n], "float32", _core.sandwich, dim, len(scale), *_by_head(scale), first, n)
 
 
 def _by_head(*numbers: Any) -> "List[numpy.ndarray[Any, Any]]":
@@ -74,16 +73,12 @@ def swin_index(height: int, width: int) -> "numpy.ndarray[Any, Any]":
 
     The table has (2 height - 1)(2 width - 1) rows. Source: Liu et al. 2103.14030.
     """
-    index = empty([height * width] * 2, "int32")
-    _core.swin_index(height, width, index)
-    return index
+    return _filled([height * width] * 2, "int32", _core.swin_index, height, width)
 
 
 def beit_index(height: int, width: int) -> "numpy.ndarray[Any, Any]":
     """Returns what swin_index() does, with a class token first, and three more rows. Source: Bao et al. 2106.08254."""
-    index = empty([1 + height * width] * 2, "int32")
-    _core.beit_index(height, width, index)
-    return index
+    return _filled([1 + height * width] * 2, "int32", _core.beit_index, height, width)
 
 
 def shaw_index(queries: int, keys: int, max_distance: int, query_offset: int = 0) -> "numpy.ndarray[Any, Any]":
@@ -91,9 +86,7 @@ def shaw_index(queries: int, keys: int, max_distance: int, query_offset: int = 0
 
     Source: Shaw et al. 1803.02155.
     """
-    index = empty([queries + keys - 1], "int32")
-    _core.shaw_index(queries, keys, query_offset, max_distance, index)
-    return index
+    return _filled([queries + keys - 1], "int32", _core.shaw_index, queries, keys, query_offset, max_distance)
 
 
 def transformer_xl_index(queries: int, keys: int) -> "numpy.ndarray[Any, Any]":
@@ -101,9 +94,7 @@ def transformer_xl_index(queries: int, keys: int) -> "numpy.ndarray[Any, Any]":
 
     Source: Dai et al. 1901.02860.
     """
-    index = empty([queries + keys - 1], "int32")
-    _core.transformer_xl_index(queries, keys, index)
-    return index
+    return _filled([queries + keys - 1], "int32", _core.transformer_xl_index, queries, keys)
 
 
 def deberta_index(
@@ -113,9 +104,8 @@ def deberta_index(
 
     span is position_buckets, or max_distance if that is 0. Source: He et al. 2006.03654.
     """
-    index = empty([queries + keys - 1], "int32")
-    _core.deberta_index(queries, keys, query_offset, position_buckets, max_distance, index)
-    return index
+    n, numbers = queries + keys - 1, (queries, keys, query_offset, position_buckets, max_distance)
+    return _filled([n], "int32", _core.deberta_index, *numbers)
 
 
 def padding_positions(mask: Any, padding_idx: int) -> "numpy.ndarray[Any, Any]":
@@ -127,13 +117,9 @@ def padding_positions(mask: Any, padding_idx: int) -> "numpy.ndarray[Any, Any]":
 
     marks = numpy.ascontiguousarray(numpy.asarray(mask) != 0).view("uint8")
     batch, tokens = marks.shape
-    positions = empty([batch, tokens], "int32")
-    _core.padding_positions(batch, tokens, marks, padding_idx, positions)
-    return positions
+    return _filled([batch, tokens], "int32", _core.padding_positions, batch, tokens, marks, padding_idx)
 
 
 def learned_fill_normal(seed: int, rows: int, dim: int, sigma: float = 0.02, first_row: int = 0) -> "numpy.ndarray[Any, Any]":
     """Returns initial values of a learned table, float32 [rows, dim], from N(0, sigma). The bits follow from the seed."""
-    table = empty([rows, dim], "float32")
-    _core.learned_fill_normal(seed, first_row, rows, dim, sigma, table)
-    return table
+    return _filled([rows, dim], "float32", _core.learned_fill_normal, seed, first_row, rows, dim, sigma)

@@ -1,6 +1,7 @@
-"""The rotation of a model."""
+"""Frequencies, and the rotation of a model."""
 
 import json
+from array import array
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
@@ -9,7 +10,47 @@ from . import _core
 from .arrays import Error, copy_of
 
 if TYPE_CHECKING:  # the readers of model files are imported by the calls that need them
+    import numpy
+
     from .models.part import Part
+
+LISTS = ("short_factor", "long_factor", "values")  # of numbers, one for each pair
+
+
+def _spec(parameters: Dict[str, Any]) -> Dict[str, Any]:
+    """Returns parameters with their lists as arrays of float64."""
+    lists = {name: array("d", parameters[name]) for name in LISTS if parameters.get(name) is not None}
+    return {**parameters, **lists}
+
+
+class Frequencies:
+    """Frequencies of a rotation or of a sinusoidal encoding.
+
+    dim is the number of channels, two for each pair. The other parameters are those of struct posenc_freqs_spec, named
+    as in config.json: rope_theta=10000.0, scaling='none', factor, original_max_position_embeddings, low_freq_factor,
+    high_freq_factor, beta_fast, beta_slow, truncate, attention_factor, mscale, mscale_all_dim,
+    max_position_embeddings, seq_len, partial_rotary_factor, short_factor, long_factor, mrope_section, mrope_layout,
+    xpos_scale_base, xpos_centre, xpos_inverse, values, numerics='exact', spacing='exponent'.
+
+    attention_factor  factor of the cosines and sines of rope_table()
+    n_axes            axes of the positions; 1 without mrope_section
+    axis              axis of each pair, a tuple; None if there is one axis
+
+    Raises posenc.Error: status argument, shape, theta, parameter.
+    """
+
+    def __init__(self, dim: int, **parameters: Any) -> None:
+        self._handle = _core.freqs_create(dim, _spec(parameters))
+        self.dim, self.n_axes, self.attention_factor, axis, *self._inv_freq = _core.freqs_view(self._handle)
+        self.axis: Optional[Tuple[int, ...]] = axis and tuple(axis)
+
+    @property
+    def inv_freq(self) -> "numpy.ndarray[Any, Any]":
+        """Radians per position of each pair: [n_pairs], float64 in numerics exact, otherwise float32. Read-only."""
+        import numpy
+
+        dtype, values = self._inv_freq
+        return numpy.frombuffer(values, dtype)
 
 
 class Rope:
@@ -21,7 +62,8 @@ class Rope:
     """
 
     def __init__(self, dim: int, pairing: str = "half", **parameters: Any) -> None:
-        self._rotation = _core.Rotation(dim, pairing=pairing, **parameters)
+        self._handle = _core.rope_create(dim, pairing, _spec(parameters))
+        self.freqs = Frequencies(dim, **parameters)  # for posenc.rope_table()
         self.pairing = pairing
 
     @classmethod
@@ -64,14 +106,9 @@ class Rope:
         pairing = "half" if part.encoding == "rope_half" else "interleaved"
         return cls(given.pop("dim"), pairing, seq_len=seq_len, numerics=numerics, **given)
 
-    @property
-    def freqs(self) -> "_core.Frequencies":
-        """Frequencies, for posenc.rope_table()."""
-        return self._rotation.freqs
-
     def reserve(self, n: int) -> None:
         """Computes the cosines and sines of positions 0 to n - 1 now. Calls compute them as needed otherwise."""
-        self._rotation.reserve(n)
+        _core.rope_reserve(self._handle, n)
 
     def __call__(self, q: Any, k: Any = None, positions: Any = 0, *, inplace: bool = False) -> Any:
         """Returns q and k, rotated; q alone if k is None.
@@ -83,11 +120,11 @@ class Rope:
         Raises posenc.Error. The arrays are then unchanged.
         """
         if inplace:
-            self._rotation.apply(q, k, positions)
+            _core.rope_apply(self._handle, q, k, positions)
             return q if k is None else (q, k)
         new_q, finish = copy_of(q)
         new_k, _ = (None, None) if k is None else copy_of(k)
-        self._rotation.apply(new_q, new_k, positions)
+        _core.rope_apply(self._handle, new_q, new_k, positions)
         result: Tuple[Any, ...] = (new_q,) if new_k is None else (new_q, new_k)
         return finish(*result) if finish else result[0] if new_k is None else result
 

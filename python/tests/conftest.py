@@ -12,7 +12,8 @@ import numpy
 import pytest
 from tap import pytest_configure, pytest_runtest_logreport, pytest_sessionfinish  # noqa: F401
 
-REPORTS = str(Path(__file__).resolve().parents[2] / "reports")
+ROOT = Path(__file__).resolve().parents[2]
+REPORTS = str(ROOT / "reports")
 # pyproject.toml puts the folder reports first; its package posenc would hide the one under test.
 sys.path.remove(REPORTS)
 sys.path.append(REPORTS)

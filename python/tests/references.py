@@ -40,21 +40,23 @@ def norm_and_rotate(
     return np.concatenate([before, rotated], -1).astype(x.dtype)
 
 
-def table(positions: Array, inv_freq: Array, attention_factor: float) -> Tuple[Array, ...]:
+def table(
+    positions: Array, inv_freq: Array, attention_factor: float, axis: Optional[Array] = None
+) -> Tuple[Array, ...]:
     """Forms angles in the type of inv_freq. Cosines are those of f64, as NumPy's in f32 are off by more than 1 ulp."""
-    angles = (positions.astype(inv_freq.dtype)[:, None] * inv_freq).astype("f8")
+    of_pair = positions[:, None] if axis is None else positions[axis].T
+    angles = (of_pair.astype(inv_freq.dtype) * inv_freq).astype("f8")
     if inv_freq.dtype == np.float32:
         return tuple(f(angles).astype("f4") * np.float32(attention_factor) for f in COS_SIN)
     return tuple((f(angles) * attention_factor).astype("f4") for f in COS_SIN)
 
 
 def sinusoidal(positions: Array, inv_freq: Array, dim: int, layout: str, scale: float) -> Array:
-    if len(inv_freq) * 2 != dim:
-        raise NotImplementedError("an odd number of channels")
     cos, sin = table(positions, inv_freq, scale)
     if layout == "interleaved":
-        return np.stack([sin, cos], -1).reshape(len(positions), dim)
-    return np.concatenate([sin, cos] if layout == "sin_cos" else [cos, sin], -1)
+        return np.stack([sin, cos], -1).reshape(len(positions), 2 * len(inv_freq))[:, :dim]
+    halves = [one[:, : dim // 2] for one in ((sin, cos) if layout == "sin_cos" else (cos, sin))]
+    return np.concatenate([*halves, np.zeros((len(positions), dim % 2), "f4")], -1)
 
 
 def learned_grad(x: Array, positions: Array, shape: Tuple[int, ...], init: Optional[Array] = None) -> Array:

@@ -1,15 +1,16 @@
-"""Each kernel on arrays of each framework, against its formula in NumPy."""
+"""Each kernel on arrays of each framework, against the functions of references.py."""
 
-import ast
 import inspect
 import re
 from pathlib import Path
-from typing import Any, Callable, Dict, NamedTuple, Tuple
+from typing import Any, Callable, Dict, NamedTuple
 
 import numpy as np
 import posenc
 import pytest
-from conftest import Framework
+from conftest import ROOT, Framework
+from posenc.checking.client import Call
+from references import FUNCTIONS, alibi, relative_bias, sinusoidal, table
 
 RANDOM = np.random.default_rng(1)
 B, T, H, D, Q, K = 2, 5, 3, 8, 4, 6  # batch, tokens, heads, head_dim, queries, keys
@@ -26,123 +27,49 @@ def draw(*shape: int) -> Any:
     return RANDOM.integers(-64, 65, shape) / 32.0
 
 
-def angles(positions: Any) -> Tuple[Any, Any]:
-    angle = np.asarray(positions)[..., None] * np.asarray(FREQS.inv_freq)
-    return np.cos(angle), np.sin(angle)
-
-
-def encoding(positions: Any) -> Any:
-    cos, sin = angles(positions)
-    return np.stack([sin, cos], -1).reshape(*np.shape(positions), D)
-
-
-def half(x: Any, cos: Any, sin: Any) -> Any:
-    a, b = x[..., : D // 2], x[..., D // 2 :]
-    return np.concatenate([a * cos - b * sin, b * cos + a * sin], -1)
-
-
-def interleaved(x: Any, cos: Any, sin: Any) -> Any:
-    a, b = x[..., ::2], x[..., 1::2]
-    return np.stack([a * cos - b * sin, b * cos + a * sin], -1).reshape(x.shape)
-
-
-def normalised(x: Any, weight: Any) -> Any:
-    return x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-3) * (weight + 1)
-
-
-def rows(table: Any) -> Any:
-    """Returns rows of cosines or sines, with an axis for heads."""
-    return table[POSITIONS][:, :, None]
-
-
-def distances(offset: int = 0) -> Any:
-    return np.arange(Q)[:, None] + offset - np.arange(K)
-
-
-def linear(slopes: Any) -> Any:
-    return -slopes[:, None, None] * abs(distances(2))
-
-
-def bucketed(table: Any) -> Any:
-    far = np.searchsorted(BUCKETS.thresholds, abs(distances(1)), "right") - 1
-    return table[far + 4 * (distances(1) < 0)].transpose(2, 0, 1)
-
-
-def relative(c2p: Any, p2c: Any) -> Any:
-    column = INDEX[distances() + K - 1]
-    by_query = np.take_along_axis(c2p, np.broadcast_to(column, (B, H, Q, K)), -1)
-    by_key = np.take_along_axis(p2c, np.broadcast_to(column.T, (B, H, K, Q)), -1).swapaxes(-1, -2)
-    return 0.5 * (by_query + by_key)
-
-
-def gradient(x: Any) -> Any:
-    out = np.zeros((8, D))
-    np.add.at(out, POSITIONS, x)
-    return out
-
-
-def summed(x: Any) -> Any:
-    out = np.zeros((B, H, Q, 5))
-    for i in range(Q):
-        for j in range(K):
-            out[:, :, i, INDEX[i - j + K - 1]] += x[:, :, i, j]
-    return out
-
-
 X = {"tokens": draw(B, T, D), "heads": draw(B, T, H, D), "scores": draw(B, H, Q, K)}
-COS, SIN = draw(8, D // 2), draw(8, D // 2)
 F32 = {"table": draw(8, D), "weight": draw(H, D), "slopes": draw(H), "bias": draw(8, H), "values": draw(H, 16)}
-C2P, P2C = draw(B, H, Q, 5), draw(B, H, K, 5)
+TERMS = {"c2p": draw(B, H, Q, 5), "p2c": draw(B, H, K, 5)}
 WINDOW = RANDOM.integers(0, 8, (Q, K)).astype("int32")
-ROTATION = {"cos": COS, "sin": SIN}
+ROTATION = {"cos": draw(8, D // 2), "sin": draw(8, D // 2)}
+PARAMETERS = {  # of references, where a case has no others
+    "batch": 1, "queries": Q, "keys": K, "query_offset": 0, "causal": False, "num_buckets": 8, "max_distance": 16,
+    "bidirectional": True, "scale": 1.0, "x_scale": 1.0, "dim": D, "layout": "interleaved", "rotary_dim": D,
+    "rotary_offset": 0, "across_heads": False,
+}  # fmt: skip
 
 
 class Case(NamedTuple):
-    """Arguments of a kernel, and the formula of its result."""
+    """Arguments of a kernel."""
 
-    x: str  # key of X, or empty
-    own_dtype: Arrays  # arrays of the dtype of the framework
-    float32: Arrays
-    others: Arrays
-    formula: Callable[..., Any]
+    x: str = ""  # key of X
+    own_dtype: Arrays = {}  # arrays of the dtype of the framework
+    float32: Arrays = {}
+    others: Arrays = {}
 
 
 CASES = {
-    "sinusoidal_add": Case("tokens", {}, {}, {"freqs": FREQS, "positions": POSITIONS, "x_scale": 2.0},
-                           lambda x: 2 * x + encoding(POSITIONS)),
-    "learned_add": Case("tokens", {}, {"table": F32["table"]}, {"positions": POSITIONS, "x_scale": 2.0},
-                        lambda x: 2 * x + F32["table"][POSITIONS]),
-    "learned_grad": Case("tokens", {}, {}, {"positions": POSITIONS, "rows": 8}, gradient),
-    "rope_half": Case("heads", ROTATION, {}, {"positions": POSITIONS}, lambda x: half(x, rows(COS), rows(SIN))),
-    "rope_interleaved": Case("heads", ROTATION, {}, {"positions": POSITIONS, "transpose": True},
-                             lambda x: interleaved(x, rows(COS), -rows(SIN))),
+    "sinusoidal_add": Case("tokens", {}, {}, {"freqs": FREQS, "positions": POSITIONS, "x_scale": 2.0}),
+    "learned_add": Case("tokens", {}, {"table": F32["table"]}, {"positions": POSITIONS, "x_scale": 2.0}),
+    "learned_grad": Case("tokens", {}, {}, {"positions": POSITIONS, "rows": 8}),
+    "rope_half": Case("heads", ROTATION, {}, {"positions": POSITIONS}),
+    "rope_interleaved": Case("heads", ROTATION, {}, {"positions": POSITIONS, "transpose": True}),
     "rope_qk_norm": Case("heads", ROTATION, {"weight": F32["weight"]},
-                         {"positions": POSITIONS, "epsilon": 1e-3, "weight_offset": 1.0},
-                         lambda x: half(normalised(x, F32["weight"]), rows(COS), rows(SIN))),
-    "alibi": Case("", {}, {"slopes": F32["slopes"]}, {"queries": Q, "keys": K, "query_offset": 2},
-                  lambda: linear(F32["slopes"])),
-    "alibi_add": Case("scores", {}, {"slopes": F32["slopes"]}, {"query_offset": 2, "x_scale": 0.5},
-                      lambda x: 0.5 * x + linear(F32["slopes"])),
-    "t5_bias": Case("", {}, {"table": F32["bias"]}, {"buckets": BUCKETS, "queries": Q, "keys": K, "query_offset": 1},
-                    lambda: bucketed(F32["bias"])),
-    "t5_bias_add": Case("scores", {}, {"table": F32["bias"]}, {"buckets": BUCKETS, "query_offset": 1},
-                        lambda x: x + bucketed(F32["bias"])),
-    "distance_bias": Case("", {}, {"values": F32["values"]}, {"queries": Q, "keys": K, "first": -6},
-                          lambda: F32["values"][:, distances() + 6]),
-    "distance_bias_add": Case("scores", {}, {"values": F32["values"]}, {"first": -6, "x_scale": 2.0},
-                              lambda x: 2 * x + F32["values"][:, distances() + 6]),
-    "window_bias": Case("", {}, {"table": F32["bias"]}, {"index": WINDOW},
-                        lambda: F32["bias"][WINDOW].transpose(2, 0, 1)),
-    "window_bias_add": Case("scores", {}, {"table": F32["bias"]}, {"index": WINDOW},
-                            lambda x: x + F32["bias"][WINDOW].transpose(2, 0, 1)),
-    "relative_bias": Case("", {"c2p": C2P, "p2c": P2C}, {}, {"index": INDEX, "scale": 0.5}, lambda: relative(C2P, P2C)),
-    "relative_bias_add": Case("scores", {"c2p": C2P, "p2c": P2C}, {}, {"index": INDEX, "scale": 0.5, "x_scale": 2.0},
-                              lambda x: 2 * x + relative(C2P, P2C)),
-    "relative_sum": Case("scores", {}, {}, {"index": INDEX, "columns": 5}, summed),
+                         {"positions": POSITIONS, "epsilon": 1e-3, "weight_offset": 1.0}),
+    "alibi": Case("", {}, {"slopes": F32["slopes"]}, {"queries": Q, "keys": K, "query_offset": 2}),
+    "alibi_add": Case("scores", {}, {"slopes": F32["slopes"]}, {"query_offset": 2, "x_scale": 0.5}),
+    "t5_bias": Case("", {}, {"table": F32["bias"]}, {"buckets": BUCKETS, "queries": Q, "keys": K, "query_offset": 1}),
+    "t5_bias_add": Case("scores", {}, {"table": F32["bias"]}, {"buckets": BUCKETS, "query_offset": 1}),
+    "distance_bias": Case("", {}, {"values": F32["values"]}, {"queries": Q, "keys": K, "first": -6}),
+    "distance_bias_add": Case("scores", {}, {"values": F32["values"]}, {"first": -6, "x_scale": 2.0}),
+    "window_bias": Case("", {}, {"table": F32["bias"]}, {"index": WINDOW}),
+    "window_bias_add": Case("scores", {}, {"table": F32["bias"]}, {"index": WINDOW}),
+    "relative_bias": Case("", TERMS, {}, {"index": INDEX, "scale": 0.5}),
+    "relative_bias_add": Case("scores", TERMS, {}, {"index": INDEX, "scale": 0.5, "x_scale": 2.0}),
+    "relative_sum": Case("scores", {}, {}, {"index": INDEX, "columns": 5}),
 }  # fmt: skip
 TABLE_KERNELS = ("sinusoidal", "rope_table")
 NOT_IN_PLACE = ("learned_grad", "relative_sum")
-ALL_WORDS = {word for name in (*CASES, *TABLE_KERNELS) for word in inspect.signature(getattr(posenc, name)).parameters}
 
 
 def call(kernel: str, framework: Framework, **more: Any) -> Any:
@@ -157,18 +84,43 @@ def call(kernel: str, framework: Framework, **more: Any) -> Any:
     return getattr(posenc, kernel)(*args, **given, **case.others, **more), x
 
 
-def check(kernel: str, framework: Framework, result: Any) -> None:
-    """Compares a result with the formula, within a few ulp of the largest term; 16-bit types within one ulp."""
+def expected(kernel: str, shape: Any) -> Any:
+    """Returns the result of the reference, to which batches are further tokens."""
     case = CASES[kernel]
-    expected = case.formula(*([X[case.x]] if case.x else []))
-    allowed = 2.0**-19 * max(1.0, abs(expected).max())
-    np.testing.assert_allclose(framework.numbers(result), expected, rtol=framework.ulp, atol=allowed)
+    inputs, tokens = {**case.own_dtype, **case.float32}, POSITIONS.ravel()
+    if "index" in case.others:
+        inputs["index"] = case.others["index"]
+    if case.x:
+        x = X[case.x]
+        inputs["x"] = x if case.x == "scores" else x.reshape(B * T, *x.shape[2:])
+    if "cos" in inputs:
+        sign = -1.0 if case.others.get("transpose") else 1.0
+        inputs.update(cos=inputs["cos"][tokens], sin=sign * inputs["sin"][tokens])
+    elif "positions" in case.others:
+        inputs["positions"] = tokens
+    if "freqs" in case.others:
+        inputs["inv_freq"] = FREQS.inv_freq
+    merged = inputs["x"].shape if kernel.endswith("_add") else shape
+    scalars = {name: value for name, value in case.others.items() if np.isscalar(value)}
+    return Call(FUNCTIONS[kernel], kernel)(inputs, {**PARAMETERS, **scalars, "shape": merged}).reshape(shape)
+
+
+def check(kernel: str, framework: Framework, result: Any) -> None:
+    """Compares a result with the reference, within a few ulp of the largest term; 16-bit types within one ulp."""
+    want = expected(kernel, result.shape)
+    allowed = 2.0**-19 * max(1.0, abs(want).max())
+    np.testing.assert_allclose(framework.numbers(result), want, rtol=framework.ulp, atol=allowed)
 
 
 def test_every_kernel_has_a_case() -> None:
-    table = Path(__file__).resolve().parents[2] / "impl" / "include" / "posenc_kernels.def"
+    table = ROOT / "impl" / "include" / "posenc_kernels.def"
     kernels = re.findall(r"^POSENC_KERNEL\(\w+, (\w+),", table.read_text(encoding="utf-8"), re.M)
     assert {*kernels} == {*CASES, *TABLE_KERNELS} and {*kernels} <= {*posenc.__all__}
+    stub = Path(posenc._core.__file__).with_name("_core.pyi").read_text()
+    for kernel in kernels:
+        function = getattr(posenc, kernel)
+        assert f"def {kernel}(" in stub and "backend" in inspect.signature(function).parameters
+        assert function.__doc__.count("Raises posenc.Error: status ") == 1
 
 
 @pytest.mark.parametrize("kernel", CASES)
@@ -204,8 +156,9 @@ def test_tables(framework_name: str) -> None:
     positions = framework.array(POSITIONS, "int32")
     cos, sin = posenc.rope_table(FREQS, positions)
     tables = cos, sin, posenc.sinusoidal(FREQS, positions)
-    for got, expected in zip(tables, (*angles(POSITIONS), encoding(POSITIONS))):
-        np.testing.assert_allclose(framework.numbers(got), expected, rtol=2.0**-23)
+    tokens, inv_freq = POSITIONS.ravel(), FREQS.inv_freq
+    for got, want in zip(tables, (*table(tokens, inv_freq, 1.0), sinusoidal(tokens, inv_freq, D, "interleaved", 1.0))):
+        np.testing.assert_allclose(framework.numbers(got), want.reshape(got.shape), rtol=2.0**-23)
 
 
 def test_ranges_and_integers() -> None:
@@ -214,29 +167,28 @@ def test_ranges_and_integers() -> None:
     returned = posenc.rope_table(FREQS, 5, cos=again[0], sin=again[1])
     assert returned[0] is again[0] and returned[1] is again[1]
     assert (again[0] == cos).all() and (again[1] == sin).all()
-    np.testing.assert_allclose(sin, angles(range(5, 9))[1], rtol=2.0**-22)
+    np.testing.assert_allclose(sin, table(np.arange(5, 9), FREQS.inv_freq, 1.0)[1], rtol=2.0**-22)
     x = draw(4, H, D).astype("float32")
-    expected = posenc.rope_half(x, cos, sin)
+    want = posenc.rope_half(x, cos, sin)
     for positions in (0, None, np.int64(0), range(4), np.arange(4), np.arange(4, dtype="int32"), np.array(0)):
-        assert (posenc.rope_half(x, cos, sin, positions) == expected).all()
+        assert (posenc.rope_half(x, cos, sin, positions) == want).all()
     with pytest.raises(posenc.Error, match="expected a range of 4 with step 1"):
         posenc.rope_half(x, cos, sin, range(3))
 
 
 def test_slopes_by_batch() -> None:
     slopes = draw(B, H).astype("f4")
-    expected = np.stack([linear(one) for one in slopes])
-    zeros = np.zeros((B, H, Q, K), "f4")
-    assert (posenc.alibi_add(zeros, slopes, query_offset=2) == expected).all()
-    assert (posenc.alibi(slopes, queries=Q, keys=K, query_offset=2) == expected).all()
-    assert (posenc.alibi_add(zeros, np.tile(slopes, 2)[:, :H], query_offset=2) == expected).all()
-    assert (posenc.alibi_add(zeros, slopes[:1], query_offset=2) == expected[0]).all()
+    want, zeros = alibi(slopes, B, Q, K, 2, False), np.zeros((B, H, Q, K), "f4")
+    assert (posenc.alibi_add(zeros, slopes, query_offset=2) == want).all()
+    assert (posenc.alibi(slopes, queries=Q, keys=K, query_offset=2) == want).all()
+    assert (posenc.alibi_add(zeros, np.tile(slopes, 2)[:, :H], query_offset=2) == want).all()
+    assert (posenc.alibi_add(zeros, slopes[:1], query_offset=2) == want[0]).all()
 
 
 def test_one_term() -> None:
-    for words in ({"c2p": C2P.astype("f4")}, {"p2c": P2C.astype("f4")}):
-        both = [words.get("c2p", np.zeros_like(C2P)), words.get("p2c", np.zeros_like(P2C))]
-        assert (posenc.relative_bias(INDEX, scale=0.5, **words) == relative(*both)).all()
+    for name, term in TERMS.items():
+        words = {name: term.astype("f4")}
+        assert (posenc.relative_bias(INDEX, scale=0.5, **words) == relative_bias(INDEX, Q, K, 0.5, **words)).all()
 
 
 def test_axes() -> None:
@@ -269,20 +221,5 @@ def test_strides(view: Callable[[], Any]) -> None:
     assert np.count_nonzero(base) == np.count_nonzero(out)
     x = view()
     x[...] = X["heads"]
-    posenc.rope_half(x, COS.astype("f4"), SIN.astype("f4"), POSITIONS, out=x)
+    posenc.rope_half(x, *(one.astype("f4") for one in ROTATION.values()), POSITIONS, out=x)
     assert (x == out).all()
-
-
-def test_signatures_are_those_of_the_stub() -> None:
-    """Each parameter is accepted by name, and no other."""
-    stub = Path(posenc._core.__file__).with_name("_core.pyi").read_text()
-    functions = {one.name: one for one in ast.parse(stub).body if isinstance(one, ast.FunctionDef)}
-    for name in (*CASES, *TABLE_KERNELS):
-        given = inspect.signature(getattr(posenc, name)).parameters
-        args = functions[name].args
-        assert [one.arg for one in (*args.args, *args.kwonlyargs)] == list(given)
-        assert getattr(posenc, name).__doc__.count("Raises posenc.Error: status ") == 1
-        for word in ALL_WORDS:
-            with pytest.raises(TypeError) as raised:
-                getattr(posenc, name)(**{word: None})
-            assert ("unexpected keyword" in str(raised.value)) == (word not in given), (name, word)

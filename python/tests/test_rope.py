@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 import numpy as np
 import posenc
 import pytest
-from conftest import Framework
+from conftest import ROOT, Framework
 
 LLAMA: Dict[str, Any] = {
     "model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "num_hidden_layers": 2,
@@ -207,3 +208,18 @@ def test_builders_reject() -> None:
         with pytest.raises(posenc.Error) as raised:
             call()
         assert raised.value.status == status, raised.value
+
+
+# ---- docs/python.md ----
+
+
+def test_blocks_run_one_after_the_other(capsys: pytest.CaptureFixture[str]) -> None:
+    names: Dict[str, Any] = {}
+    text = (ROOT / "docs" / "python.md").read_text("utf-8")
+    text = text.partition("## In a PyTorch model")[0]  # test_torch_ops.py has the rest
+    blocks = re.findall(r"^```python\n(.*?)^```$", text, re.M | re.S)
+    for block in blocks:
+        exec(block, names)
+    assert len(blocks) == 4
+    assert (names["new_q"].shape, names["y"].dtype, names["bias"].shape) == (names["q"].shape, "float16", (8, 4, 4))
+    assert (names["y"] == names["x"]).all() and capsys.readouterr().out == "position 512.0\n"

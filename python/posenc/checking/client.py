@@ -10,9 +10,9 @@ from typing import IO, Any, Callable, Dict, Mapping, Optional, Union
 
 import numpy as np
 
-from .arrays import SMALLEST, converter, describe, has_tiny, restore_nans, tensor_of
+from .arrays import SMALLEST, Message, Tensor, converter, describe, has_tiny, read_message, restore_nans, tensor_of
+from .arrays import write_message
 from .kernels import KERNELS
-from .message import Message, Tensor, read_message, write_message
 
 Function = Callable[..., Any]
 FRAMES = 3  # of a traceback

@@ -1,6 +1,5 @@
-"""The result of a check: a verdict that prints well in a terminal and in a notebook."""
+"""The result of a check, which prints well."""
 
-import html
 import re
 from collections import Counter
 from dataclasses import dataclass, field
@@ -178,32 +177,14 @@ class CheckResult:
         given = f"problem={failure['problem']!r}" if failure.get("problem") else f"case={failure['case']!r}"
         yield "repeat", f"{self.call}, {given})" if self.repeats else f"{self.call})"
 
-    def _title(self) -> Tuple[str, str]:
-        best = self.best
-        mode = f", {best.numerics}" if len(self.runs) > 1 else ""
-        return "PASS" if self else "FAIL", f"{self.kernel} by {self.name} ({self.setting}{mode}): {best.counts()}"
-
     def __str__(self) -> str:
-        return "\n".join(["  ".join(self._title()), *_lines(self._rows())])
+        mode = f", {self.best.numerics}" if len(self.runs) > 1 else ""
+        checked = f"{self.kernel} by {self.name} ({self.setting}{mode})"
+        title = f"{'PASS' if self else 'FAIL'}  {checked}: {self.best.counts()}"
+        return "\n".join([title, *_lines(self._rows())])
 
     def explain(self, failure: Record) -> str:
         """Returns the explanation of a failed check as text."""
         return "\n".join(_lines(self._explain(failure)))
 
     __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        verdict, words = self._title()
-        color = "#1a7f37" if self else "#cf222e"
-        rows = "".join(
-            f"<tr><th style='text-align:left;vertical-align:top'>{html.escape(label)}</th>"
-            "<td style='text-align:left'><pre style='margin:0;white-space:pre-wrap'>"
-            f"{html.escape(text)}</pre></td></tr>"
-            for label, text in self._rows()
-        )
-        cells = "".join(
-            f"<tr><td>{html.escape(one['case'])}</td><td>{html.escape(one.get('reason', ''))}</td></tr>"
-            for one in self.failures
-        )
-        every = f"<details><summary>All failed checks</summary><table>{cells}</table></details>" if cells else ""
-        return f"<p><b style='color:{color}'>{verdict}</b> {html.escape(words)}</p><table>{rows}</table>{every}"

@@ -25,7 +25,6 @@ import numpy.typing as npt
 
 from posenc.checking.arrays import converter, tensor_of
 from posenc.checking.client import Call
-from posenc.checking.message import Tensor
 from posenc.checking.module import RotaryModule
 
 from . import ROWS, Row
@@ -112,15 +111,11 @@ def _table_of(call: Callable[..., Any], row: Row, frequencies: Any, modes: List[
 
     def table(positions: Array) -> Array:
         inputs = {"positions": positions, "inv_freq": np.asarray(frequencies.inv_freq, element)}
-        value = function({name: convert(_tensor(array)) for name, array in inputs.items()}, parameters)
+        value = function({name: convert(tensor_of(array)) for name, array in inputs.items()}, parameters)
         parts = value if isinstance(value, (tuple, list)) else [value]
         return np.concatenate([_as_numpy(part) for part in parts], 1)
 
     return table
-
-
-def _tensor(array: Array) -> Tensor:
-    return Tensor({"float32": "F32", "float64": "F64", "int64": "I64"}[array.dtype.name], array.shape, array.tobytes())
 
 
 def _exact_table(frequencies: Any, kernel: str, choices: Choices) -> Table:
@@ -146,7 +141,7 @@ def spreads_nan(row: Row) -> Optional[bool]:
     inputs = _rotation_inputs(2, 2)
     call, convert = Call(row.fn, row.kernel), converter(row.framework, None)
     inputs["x"][0, 0, 0] = math.nan
-    out = _as_numpy(call({name: convert(_tensor(array)) for name, array in inputs.items()}, {}))
+    out = _as_numpy(call({name: convert(tensor_of(array)) for name, array in inputs.items()}, {}))
     partner = DIM // 2 if row.kernel == "rope_half" else 1
     return int(np.isnan(out).sum()) != 2 or not np.isnan(out[0, 0, [0, partner]]).all()
 
@@ -179,7 +174,7 @@ def time_rotation(row: Row) -> Dict[str, Dict[str, float]]:
     for name, tokens, heads in (("prompt", TOKENS, HEADS), ("call", 1, 1)):
         arrays = _rotation_inputs(tokens, heads)
         convert = converter(row.framework, None)
-        given = [convert(_tensor(array)) for array in arrays.values()]
+        given = [convert(tensor_of(array)) for array in arrays.values()]
         own = getattr(posenc, row.kernel)
 
         def theirs() -> Any:
