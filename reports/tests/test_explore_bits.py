@@ -4,7 +4,6 @@ import array
 import csv
 import ctypes
 import json
-import random
 import struct
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Sequence, Tuple
@@ -136,22 +135,6 @@ def all_tables() -> Iterator[Tuple[List[str], str]]:
         yield [*words_of("rope_table", {**spec, "tokens": 15}), "--grid", "5"], script
 
 
-def random_tables(seed: int, count: int) -> Iterator[Tuple[List[str], str]]:
-    """Yields random problems."""
-    draw = random.Random(seed)
-    for _ in range(count):
-        scaling = draw.choice([name for name in SCALINGS if name != "longrope"])
-        dim = 2 * draw.randrange(1, 130)
-        spec = {"dim": dim, "rope_theta": round(10 ** draw.uniform(0.1, 7), draw.randrange(4)),
-                "numerics": draw.choice(NUMERICS), "scaling": scaling, **SCALINGS[scaling]}  # fmt: skip
-        if "factor" in spec:
-            spec["factor"] = round(draw.uniform(1, 100), 3)
-        yield table("rope_table", spec, {"first": draw.randrange(-(2**20), 2**20), "tokens": draw.randrange(1, 150)})
-        layout = draw.choice(("interleaved", "sin_cos", "cos_sin"))
-        plain = {"dim": draw.randrange(1, 260), "rope_theta": spec["rope_theta"], "numerics": spec["numerics"]}
-        yield table("sinusoidal", plain, {"first": draw.randrange(2**31 - 200), "tokens": 100}, {"layout": layout})
-
-
 def all_others() -> Iterator[Tuple[List[str], str]]:
     """Yields rotations, biases and indices."""
     for pairing in ("half", "interleaved"):
@@ -182,7 +165,7 @@ def all_others() -> Iterator[Tuple[List[str], str]]:
         yield ["--problem", f"{kernel} {line}{recipe}"], script.replace("@", json.dumps(p))
 
 
-PROBLEMS = {"tables": all_tables, "others": all_others, "random": lambda: random_tables(40, 60)}
+PROBLEMS = {"tables": all_tables, "others": all_others}
 
 
 @pytest.mark.parametrize("problems", PROBLEMS.values(), ids=PROBLEMS.keys())
