@@ -20,7 +20,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Set
 from xml.etree import ElementTree
 
 import pytest
-from test_explore_bits import activations
+from test_explore_views import activations
 
 from posenc.engine import Engine
 from posenc.explain.pages import pages, parameters
