@@ -63,8 +63,8 @@ mutate() {
 # ---- ./run survey ----
 #
 # Asks two releases of transformers how their model types encode positions, compares that with what --config reads, and
-# writes docs/models.md. conformance/models/survey.py says how, and drafts rows of types that the table lacks, in
-# build-survey/RELEASE.log. It takes packages of PyPI into build-survey, and then half an hour.
+# writes docs/models.md. conformance/models/survey.py says how. build-survey/RELEASE.log has the files that are read
+# wrongly. It takes packages of PyPI into build-survey, and then half an hour.
 
 survey_torch=2.13.0 survey_newer=5.23.0 survey_older=4.57.6
 

@@ -227,48 +227,7 @@ def check_row(row: List[str]) -> int:
     return len(calls)
 
 
-# ---- Initial values as a whole ----
-
-
-def normal_table(first: int, rows: int, dim: int) -> "ctypes.Array[ctypes.c_float]":
-    """Returns rows of initial values of variance 1."""
-    table = (ctypes.c_float * (rows * dim))()
-    sizes = map(c_int64, (first, rows, dim))
-    status = library().posenc_learned_fill_normal(c_uint64(7), *sizes, c_double(1), table, None)
-    return table if status == 0 else (ctypes.c_float * 0)()
-
-
-def has_normal_moments(values: Sequence[float], lag: int) -> bool:
-    """Returns true if values look like independent normal ones of variance 1.
-
-    Mean, variance, fourth moment and the correlation with the value `lag` later are within 5 standard deviations.
-    """
-    n = len(values)
-    unit = 5 / math.sqrt(n)
-    return (
-        abs(sum(values) / n) < unit
-        and abs(sum(x * x for x in values) / n - 1) < unit * math.sqrt(2)
-        and abs(sum(x**4 for x in values) / n - 3) < unit * math.sqrt(96)
-        and abs(sum(x * y for x, y in zip(values, values[lag:])) / n) < unit
-    )
-
-
-def check_normal() -> None:
-    """Checks the statistics of a table as large as a model's, and that calls for parts of it agree with the whole."""
-    rows, dim, part = 1024, 768, 3
-    table = list(normal_table(0, rows, dim))
-    for lag in (1, 2, dim):
-        if not has_normal_moments(table, lag):
-            raise Disagreement(f"normal: values {lag} apart are not as independent normal ones")
-    for first in range(0, rows - part + 1, 7):
-        for columns in (39, 40):
-            own = [table[(first + r) * dim + c] for r in range(part) for c in range(columns)]
-            if list(normal_table(first, part, columns)) != own:
-                raise Disagreement(f"normal: rows from {first} on are not those of the whole")
-
-
 def check(pool: Pool) -> str:
     """Checks all builders, and returns a sentence with the number of calls."""
-    check_normal()
     calls = list(pool.imap(check_row, read_rows("builders.txt")))
     return f"builders = MPFR: {sum(calls)} calls"

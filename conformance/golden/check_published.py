@@ -17,9 +17,8 @@ from gmpy2 import mpfr
 import reference
 from check_arithmetic import call
 from rounding import clamp
-from freqs_spec import FreqsSpec
 from freqs import Freqs
-from problem import Disagreement, GoldenCase, Problem, little_endian, read_problem
+from problem import Disagreement, FreqsSpec, GoldenCase, Problem, little_endian, read_problem
 
 
 class PublishedProblem:

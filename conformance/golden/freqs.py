@@ -20,7 +20,7 @@ import gmpy2
 from gmpy2 import mpfr
 
 from rounding import F64, f32, in_f32, nearest_f32, round_to_odd, sincos_of_angle, two_pi
-from freqs_spec import FreqsSpec, exponent
+from problem import FreqsSpec, pairs_of
 from scalings import scaling_of
 
 # The sine of k twelfths of a turn, if it is a rational number.
@@ -43,13 +43,13 @@ class Freqs:
             return mpfr(self.spec.inv_freq[i])
         if self.scaling.is_unrotated(i):
             return mpfr(0)
-        numerator, denominator = exponent(self.spec, i)
+        _, numerator, denominator = pairs_of(self.spec)[i]
         omega = self.scaling.omega(self.scaling.theta() ** (mpfr(-numerator) / denominator), i)
         return two_pi() / gmpy2.rint(two_pi() / omega) if self.scaling.rounds_wavelength else omega
 
     def _inv_freq(self, i: int) -> mpfr:
         spec, scaling = self.spec, self.scaling
-        numerator, denominator = exponent(spec, i)
+        _, numerator, denominator = pairs_of(spec)[i]
         if spec.inv_freq:
             return f32(spec.inv_freq[i])
         if spec.numerics == "torch_exp_f32":

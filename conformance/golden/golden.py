@@ -13,12 +13,11 @@ Exit status: 0 success, 1 a disagreement, 2 usage or files.
 The other modules, from the lowest layer up:
 
     rounding.py              numbers of many bits by MPFR, f32 arithmetic step by step, rounding to odd
-    problem.py               problems with their inputs, from the shared object
-    freqs_spec.py            fields that determine frequencies: exponents, and the axis of each pair
+    problem.py               problems with their inputs, from the shared object; exponents and axes of their pairs
     scalings.py, freqs.py    frequencies of a spec; sines and cosines of their angles; positions near zeros
     reference.py             expected outputs of every kernel
-    certify.py               compares the oracle and the library with these
-    check_*.py               check the oracle's arithmetic, the library's builders, flags of cases, published figures
+    certify.py               compares the oracle and the library with these, and checks flags of cases
+    check_*.py               check the oracle's arithmetic, the library's builders, published figures
 """
 
 import hashlib

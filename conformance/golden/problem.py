@@ -1,6 +1,10 @@
-"""Reads problems, their inputs, and the results of the oracle and the library from the shared object of problems.c."""
+"""Reads problems, their inputs, and the results of the oracle and the library from the shared object of problems.c.
+
+The fields of a problem that determine its frequencies are a spec.
+"""
 
 import ctypes
+import dataclasses
 import itertools
 import json
 import sys
@@ -8,7 +12,7 @@ from array import array
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Tuple
 
 
 class Failure(Exception):
@@ -153,3 +157,119 @@ def kernel_names() -> List[str]:
     """Returns the names of all kernels."""
     names = map(library().posenc_kernel_name, itertools.count())
     return [name.decode() for name in itertools.takewhile(lambda name: name is not None, names)]
+
+
+# ---- Fields that determine frequencies ----
+#
+# Before scaling, omega_i = theta^(-2i/d), or theta^(-i/(n-1)) with n = d/2 for the spacing `endpoint`. If positions
+# have several axes (2409.12191), each pair rotates with one of them. mrope_layout is one of:
+#
+#     qwen2_vl         the pairs of an axis follow each other: a section
+#     qwen3_vl         pair k of axis a is pair 3k + a of all; the rest rotates with axis 0
+#     qwen2_vl_vision  as qwen2_vl, but a section of n pairs has omega_j = theta^(-2j/(2n))
+#     pixtral          as qwen2_vl, but axes take turns: pair j of an axis has the frequency of that turn
+#     kimi             as qwen2_vl_vision, but axes take turns: pair j of an axis is at the place of that turn
+#
+# Axes take turns as long as they have pairs.
+
+
+@dataclass(frozen=True)
+class FreqsSpec:
+    """The fields of a problem that determine its frequencies, by their names in the notation."""
+
+    dim: int = 0  # rotary_dim, if the kernel has that field
+    numerics: str = "exact"
+    freq_spacing: str = "exponent"
+    scaling: str = "none"
+    rope_theta: float = 10000.0
+    factor: float = 1.0
+    original_max_position_embeddings: float = 0.0
+    low_freq_factor: float = 0.0
+    high_freq_factor: float = 0.0
+    beta_fast: float = 32.0
+    beta_slow: float = 1.0
+    truncate: bool = True
+    attention_factor: float = 0.0
+    mscale: float = 0.0
+    mscale_all_dim: float = 0.0
+    max_position_embeddings: float = 0.0
+    seq_len: int = 0
+    partial_rotary_factor: float = 1.0
+    mrope_section: Tuple[int, ...] = ()
+    mrope_layout: str = "qwen2_vl"
+    xpos_scale_base: float = 0.0
+    xpos_centre: float = 0.0
+    xpos_inverse: bool = False
+    short_factor: Tuple[float, ...] = ()
+    long_factor: Tuple[float, ...] = ()
+    inv_freq: Tuple[float, ...] = ()
+
+    @classmethod
+    def of(cls, fields: Mapping[str, Any]) -> "FreqsSpec":
+        """Returns the spec of the fields of a problem."""
+        values = {"dim": fields["rotary_dim" if "rotary_dim" in fields else "dim"]}
+        for field in dataclasses.fields(cls):
+            if field.name != "dim" and field.name in fields:
+                value = fields[field.name]
+                values[field.name] = tuple(value) if isinstance(value, list) else value
+        return cls(**values)
+
+    @property
+    def n_pairs(self) -> int:
+        """The number of frequencies."""
+        return (self.dim + 1) // 2
+
+    def notation(self) -> str:
+        """Returns the fields that differ from their defaults, in the notation."""
+        words = []
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if value == field.default:
+                continue
+            if isinstance(value, tuple):
+                value = ",".join(map(repr, value))
+            name = "rotary_dim" if field.name == "dim" and self.dim % 2 == 0 else field.name
+            words.append(f"{name}={str(value).lower() if isinstance(value, bool) else value}")
+        return " ".join(words)
+
+
+class Pair(NamedTuple):
+    """The axis with which a pair rotates, and its exponent e = numerator / denominator: omega = theta^-e."""
+
+    axis: int
+    numerator: int
+    denominator: int
+
+
+@lru_cache(maxsize=None)
+def pairs_of(spec: FreqsSpec) -> List[Pair]:
+    """Returns the pairs of a spec."""
+    layout, dim = spec.mrope_layout if spec.mrope_section else "", spec.dim
+    sizes = (*spec.mrope_section, 0, 0)[:3] if layout else (spec.n_pairs,)
+    in_sections = [(axis, j) for axis, size in enumerate(sizes) for j in range(size)]
+    by_turns = sorted(in_sections, key=lambda place: place[::-1])
+    pairs = []
+    for i, (axis, j) in enumerate(by_turns if layout == "kimi" else in_sections):
+        exponent = 2 * i, dim
+        if layout == "qwen2_vl_vision":
+            exponent = 2 * j, 2 * sizes[axis]
+        elif spec.freq_spacing == "endpoint":
+            exponent = (i, dim // 2 - 1) if dim // 2 > 1 else (0, 1)
+        elif layout == "pixtral":
+            exponent = 2 * by_turns.index((axis, j)), dim
+        elif layout == "kimi":
+            exponent = 2 * j, 2 * sizes[axis]
+        elif layout == "qwen3_vl":
+            axis = i % 3 if i // 3 < sizes[i % 3] else 0
+        pairs.append(Pair(axis, *exponent))
+    return pairs
+
+
+def section(spec: FreqsSpec, i: int) -> Tuple[int, int]:
+    """Returns the first pair of the section of pair i, and the number of its pairs. One axis has one section."""
+    first = n = 0
+    for n in spec.mrope_section or (spec.dim // 2,):
+        if i < first + n:
+            return first, n
+        first += n
+    return first - n, n

@@ -15,9 +15,8 @@ import gmpy2
 from gmpy2 import mpfr
 
 from rounding import add_f32, nearest_f32, round_to_odd, sum_of_products
-from freqs_spec import FreqsSpec, axis_of, section
 from freqs import Freqs
-from problem import Problem
+from problem import FreqsSpec, Problem, pairs_of, section
 
 Rows = Iterator[Tuple[List[float], ...]]
 
@@ -31,7 +30,7 @@ def freqs_of(spec: FreqsSpec) -> Freqs:
 def sincos_of_rows(p: Problem, m: float) -> Iterator[List[Tuple[float, float]]]:
     """Yields m sin and m cos of every pair, token by token."""
     freqs = freqs_of(FreqsSpec.of(p.fields))
-    times = [p.times[min(axis_of(freqs.spec, i), len(p.times) - 1)] for i in range(freqs.spec.n_pairs)]
+    times = [p.times[min(pair.axis, len(p.times) - 1)] for pair in pairs_of(freqs.spec)]
     for r in range(p.batch * p.tokens):
         yield [freqs.sincos(i, times[i][r], m) for i in range(freqs.spec.n_pairs)]
 
@@ -45,14 +44,14 @@ def sinusoidal(p: Problem) -> Rows:
     for pairs in sincos_of_rows(p, p.scale):
         row = [0.0] * width
         for k in range(width):
-            own_section = section(spec, k // 2)
-            channel = k - 2 * own_section.first
+            first, n = section(spec, k // 2)
+            channel = k - 2 * first
             if p.layout == "interleaved":
                 row[k] = pairs[k // 2][k % 2]
-            elif channel < 2 * own_section.n:
-                # a section has its sines first, or its cosines; there are own_section.n of each
-                is_sine = (channel < own_section.n) == (p.layout == "sin_cos")
-                row[k] = pairs[own_section.first + channel % own_section.n][0 if is_sine else 1]
+            elif channel < 2 * n:
+                # a section has its sines first, or its cosines; there are n of each
+                is_sine = (channel < n) == (p.layout == "sin_cos")
+                row[k] = pairs[first + channel % n][0 if is_sine else 1]
         yield (row,)
 
 

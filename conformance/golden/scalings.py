@@ -21,7 +21,7 @@ import gmpy2
 from gmpy2 import mpfr
 
 from rounding import EXACT, F32, F64, Real, clamp, f32, in_f32, two_pi
-from freqs_spec import FreqsSpec, exponent
+from problem import FreqsSpec, pairs_of
 
 
 class Scaling:
@@ -123,7 +123,7 @@ class Llama3(Scaling):
 
     def ggml_divisor(self, omega: mpfr, i: int) -> mpfr:
         # Converters to GGUF store divisors: the unscaled frequency divided by the scaled one.
-        numerator, denominator = exponent(self.spec, i)
+        _, numerator, denominator = pairs_of(self.spec)[i]
         return self.theta() ** (mpfr(-numerator) / denominator) / omega
 
 

@@ -182,7 +182,7 @@ REJECTED: List[Tuple[str, File, str]] = [
      "rope_theta is 10000.0: a key about positions"),
     ("a length of the whole that its text lacks", file("llava", text_config=LONG_TEXT, max_position_embeddings=8192),
      "max_position_embeddings is 8192"),
-    *(("one rotation is not read as two", small(kind, rope_parameters=BY_LAYERS), "know none: one for all is needed")
+    *(("one rotation is not read as two", small(kind, rope_parameters=BY_LAYERS), ": one for all is needed")
       for kind in ("llama", "nanochat", "esmc")),
     *(("layers rest for types alone whose classes read it", small("llama", **{key: value}), f"^{key} is ")
       for key, value in (("no_rope_layers", [1, 0]), ("no_rope_layer_interval", 2))),

@@ -19,8 +19,7 @@ from programs import read_json_lines
 from test_config import read
 
 from posenc.models.members import Rejected
-from posenc.models.model import Model, preset, read_file
-from posenc.models.places import name_of
+from posenc.models.model import Model, name_of, preset, read_file
 
 HERE = Path(__file__).parent
 PRESETS = HERE.parents[1] / "conformance" / "models"  # where the files were read

@@ -1,6 +1,8 @@
 """Compiles changed sources in a copy of impl/, and links the program with them, by the commands of its build."""
+import contextlib
 import json
 import os
+import queue
 import resource
 import shlex
 import shutil
@@ -12,6 +14,7 @@ import threading
 ERRORS = ['-Werror=incompatible-pointer-types', '-Werror=int-conversion', '-Werror=discarded-qualifiers',
            '-Werror=implicit-function-declaration', '-Werror=uninitialized', '-Wno-unknown-warning-option']
 LIBRARY = 'impl/libposenc.a'
+CPU = 600  # seconds; no command takes as long
 
 
 class Ended:
@@ -61,6 +64,40 @@ def words_of(command):
     return kept
 
 
+def read_file(path):
+    with open(path, 'rb') as file:
+        return file.read()
+
+
+def write_file(path, data):
+    with open(path, 'wb') as file:
+        file.write(data)
+
+
+class Trees:
+    """Copies of the sources of a build, one for each attempt that runs at the same time."""
+
+    def __init__(self, build, folder, jobs):
+        self.build, self.free = build, queue.Queue()
+        for n in range(jobs):
+            tree = os.path.join(folder, f'tree{n}')
+            build.copy(tree)
+            self.free.put(tree)
+
+    @contextlib.contextmanager
+    def changed(self, texts):
+        """Lends a copy in which files have other texts, {path: text}."""
+        tree = self.free.get()
+        try:
+            for path, text in texts.items():
+                write_file(os.path.join(tree, path), text.encode())
+            yield tree
+        finally:
+            for path in texts:
+                write_file(os.path.join(tree, path), read_file(os.path.join(self.build.root, path)))
+            self.free.put(tree)
+
+
 class Build:
     """A build folder of posenc, from which programs with one changed object are made."""
 
@@ -104,6 +141,12 @@ class Build:
         flags = self.flags(self.entry(unit), tree, level or self.level)
         ended = run([*flags, *ERRORS, '-o', output, '-c', unit.source], tree, 300)
         return None if ended.status == 0 else ended.output
+
+    def plugin(self, compiler, flags, source, tree, output):
+        """Compiles a plug-in in a copy."""
+        return run([compiler, '-std=c11', *flags, '-w', '-shared', '-fPIC', '-I.', '-Iimpl/include',
+                    '-I' + os.path.join(self.folder, 'impl/include'), source, os.path.join(self.folder, LIBRARY), '-lm',
+                    '-o', output], tree, CPU)
 
     def link_with(self, unit, output_object, output):
         """Links the program with this object in place of the unit's."""

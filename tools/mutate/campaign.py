@@ -3,9 +3,10 @@ interrupted goes on.
 """
 import json
 import os
-import queue
 import threading
 from concurrent.futures import ThreadPoolExecutor, as_completed
+
+from build import Trees, read_file, write_file
 
 QUICK, FULL = '--quick', '--full'
 # Verdicts of mutants.  Those with the last two are no mutants that a suite can kill.
@@ -24,14 +25,10 @@ class Campaign:
 
     def __init__(self, build, folder, jobs=2):
         self.build, self.folder, self.jobs = build, folder, jobs
-        self.trees = queue.Queue()  # copies that no mutant uses now
-        self.lock = threading.Lock()  # for the two dictionaries
+        self.trees = Trees(build, folder, jobs)
+        self.lock = threading.RLock()  # for the two dictionaries
         self.originals = {}  # {(backend, source, level): object without a mutation}
         self.cpu = {}  # {(backend, kernel): seconds of --quick without a mutation}
-        for n in range(jobs):
-            tree = os.path.join(folder, f'tree{n}')
-            build.copy(tree)
-            self.trees.put(tree)
 
     def original(self, unit, level):
         """Returns the object of a unit without a mutation, as bytes."""
@@ -63,30 +60,20 @@ class Campaign:
         name = os.path.splitext(os.path.basename(unit.source))[0]
         program = os.path.join(self.folder, f'original-{unit.backend}-{name}')
         if not os.path.exists(program):
-            tree = os.path.join(self.folder, 'original')
-            self.build.copy(tree)
-            output = f'{program}.o'
-            error = self.build.compile(unit, tree, output)
-            if error:
-                raise SystemExit(error)
-            self.build.link_with(unit, output, program)
+            write_file(f'{program}.o', self.original(unit, self.build.level))
+            self.build.link_with(unit, f'{program}.o', program)
         return program
 
     def test(self, mutant, kept=None):
         """Returns (verdict, detail) of one mutant.  Its object and program are kept in the folder `kept`, if given."""
         for kernel in mutant.kernels:
             self.cpu_limit(mutant.unit, kernel, QUICK)
-        tree = self.trees.get()
-        try:
+        with self.trees.changed({mutant.path: mutant.text}) as tree:
             return self.test_in(mutant, tree, kept or tree)
-        finally:
-            write_file(os.path.join(tree, mutant.path), read_file(os.path.join(self.build.root, mutant.path)))
-            self.trees.put(tree)
 
     def test_in(self, mutant, tree, folder):
         """Compiles, links and runs a mutant in a copy of the sources. Returns (verdict, detail)."""
         unit, built = mutant.unit, os.path.join(folder, 'unit.o')
-        write_file(os.path.join(tree, mutant.path), mutant.text.encode())
         error = self.build.compile(unit, tree, built)
         if error:
             return NOT_COMPILED, first_error(error)
@@ -125,16 +112,6 @@ def check_status(ended, mutant):
     """Ends the program unless verify ran: a command line that it rejects kills no mutant."""
     if not ended.late and ended.status > FAILED:
         raise SystemExit(f'{mutant.title()}: the suite ended with {ended.status}:\n{ended.output}')
-
-
-def read_file(path):
-    with open(path, 'rb') as file:
-        return file.read()
-
-
-def write_file(path, data):
-    with open(path, 'wb') as file:
-        file.write(data)
 
 
 def first_error(output):

@@ -6,7 +6,7 @@ import shutil
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 
-from build import LIBRARY, run
+from build import CPU, run
 from mutants import all_units
 
 PLUGIN = 'impl/backends/tests/plugin.c'  # the plain loops
@@ -16,7 +16,6 @@ OFF = '-ffp-contract=off'
 OTHERS = ('-Os', '-funroll-loops', '-fno-tree-vectorize', '-fno-strict-aliasing', '-fwrapv', '-fno-builtin',
           '-fno-math-errno', '-flto', '-fno-inline', '-fstack-protector-all')
 GCC_ONLY = ['-fno-split-loops']  # flags of the build that clang rejects
-CPU = 600  # seconds; no command takes as long
 
 
 def compilers():
@@ -50,9 +49,7 @@ def backend_ways():
 def try_plugin(build, folder, way):
     source, compiler, flags = way
     path = folder + '.so'
-    made = run([compiler, '-std=c11', *flags, '-w', '-shared', '-fPIC', '-I.', '-Iimpl/include',
-                '-I' + os.path.join(build.folder, 'impl/include'), source, os.path.join(build.folder, LIBRARY), '-lm',
-                '-o', path], build.root, CPU)
+    made = build.plugin(compiler, flags, source, build.root, path)
     if made.status != 0:
         return 'not compiled', made.output
     return judge([os.path.join(build.folder, 'posenc'), 'verify', '--quick', '--plugin', path], build.root)

@@ -11,21 +11,18 @@ An edit of a header is compiled into a plug-in, the plain loops with the one ker
 import argparse
 import json
 import os
-import queue
 import re
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
-from build import LIBRARY, Build, run
-from campaign import read_file, write_file
+from build import CPU, Build, Trees, read_file, run, write_file
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 LIST = os.path.join(ROOT, 'conformance', 'cases', 'faults.txt')
 HEADER = re.compile(r'(\w+) \| ([\w ]+) \| ([a-z-]+)(/[a-z0-9*-]+)?( full)? \| (.+)')
 EXPECTED = 'NAME | KERNEL | SUITE[/CASE] [full] | SENTENCE'
-CPU = 300  # seconds; no command takes as long
 # Kernels that the properties of another one call besides it, or whose values another one adds.
 COMPANIONS = {'rope_interleaved': 'rope_half', 'rope_qk_norm': 'rope_half', 'learned_grad': 'learned_add',
               'relative_sum': 'relative_bias'}
@@ -51,10 +48,10 @@ const struct posenc_backend posenc_plugin = {
 
 
 class Malformed(Exception):
-    """An error in the list of faults: file, line, column, and the expected text."""
+    """An error in the list of faults: file, line, and the expected text."""
 
-    def __init__(self, path, line, column, expected):
-        super().__init__(f'{os.path.relpath(path)}:{line}:{column}: expected {expected}')
+    def __init__(self, path, line, expected):
+        super().__init__(f'{os.path.relpath(path)}:{line}: expected {expected}')
 
 
 class Untried(Exception):
@@ -72,7 +69,7 @@ class Edit:
         form = r'\s*'.join(map(re.escape, re.findall(r'\w+|[^\w\s]', ' '.join(self.old))))
         found = list(re.finditer(form, text))
         if len(found) != 1:
-            raise Malformed(where, self.line, 1, f'a text that {self.path} has once (it has it {len(found)} times)')
+            raise Malformed(where, self.line, f'a text that {self.path} has once (it has it {len(found)} times)')
         return text[:found[0].start()] + '\n'.join(self.new) + text[found[0].end():]
 
 
@@ -103,47 +100,31 @@ def parse(path):
             last.mistake = line[2:]
         elif line[:2] in ('- ', '+ ', '+'):
             if not edit or (line[0] == '-' and edit.new):
-                raise Malformed(path, number, 1, 'the name of a file before the texts')
+                raise Malformed(path, number, 'the name of a file before the texts')
             (edit.old if line[0] == '-' else edit.new).append(line[2:])
         elif '|' in line:
             match = HEADER.fullmatch(line)
             if not match:
-                raise Malformed(path, number, column_of(line), EXPECTED)
+                raise Malformed(path, number, EXPECTED)
             if match.group(1) in names:
-                raise Malformed(path, number, 1, f'another name than {match.group(1)}, which is taken')
+                raise Malformed(path, number, f'another name than {match.group(1)}, which is taken')
             names.add(match.group(1))
             faults.append(Fault(*match.groups()))
         elif not last or not os.path.exists(os.path.join(ROOT, line)):
-            raise Malformed(path, number, 1, 'a fault, a file of this repository, "- text" or "+ text"')
+            raise Malformed(path, number, 'a fault, a file of this repository, "- text" or "+ text"')
         else:
             last.edits.append(Edit(line, number))
     for fault in faults:
         if not fault.edits or not all(edit.old and edit.new for edit in fault.edits):
-            raise Malformed(path, len(lines), 1, f'a file, "- text" and "+ text" for {fault.name}')
+            raise Malformed(path, len(lines), f'a file, "- text" and "+ text" for {fault.name}')
     return faults
-
-
-def column_of(line):
-    """Returns the column at which a line stops being the first line of a fault."""
-    fields = line.split('|')
-    forms = (r'\w+ ', r' [\w ]+ ', r' [a-z-]+(/[a-z0-9*-]+)?( full)? ', r' .+')
-    column = 1
-    for field, form in zip(fields, forms):
-        if not re.fullmatch(form, field):
-            break
-        column += len(field) + 1
-    return column
 
 
 class Faults:
     """Builds and tries faults, in one copy of the library for each that runs at the same time."""
 
     def __init__(self, build, folder, jobs):
-        self.build, self.trees = build, queue.Queue()
-        for n in range(jobs):
-            tree = os.path.join(folder, f'tree{n}')
-            build.copy(tree)
-            self.trees.put(tree)
+        self.build, self.trees = build, Trees(build, folder, jobs)
 
     def plugin(self, tree, kernels):
         """Builds a plug-in of the plain loops of a tree, with these kernels.  Returns the program and its options."""
@@ -152,9 +133,7 @@ class Faults:
                   *(kernel[:-len('_add')] for kernel in kernels if kernel.endswith('_add') and kernel != 'learned_add')}
         members = ', '.join(f'.{kernel} = plain_{kernel}' for kernel in sorted(needed))
         write_file(source, (PLUGIN % members).encode())
-        made = run(['cc', '-std=c11', '-O1', '-w', '-ffp-contract=off', '-shared', '-fPIC', '-I.', '-Iimpl/include',
-                    '-I' + os.path.join(self.build.folder, 'impl/include'), 'plugin.c',
-                    os.path.join(self.build.folder, LIBRARY), '-lm', '-o', output], tree, CPU)
+        made = self.build.plugin('cc', ['-O1', '-ffp-contract=off'], 'plugin.c', tree, output)
         if made.status != 0:
             raise Untried(f'it does not compile:\n{made.output}')
         return os.path.join(self.build.folder, 'posenc'), ['--plugin', output, '--backend', 'faulty']
@@ -193,20 +172,15 @@ class Faults:
             return [['--quick']]
         return [[*fault.words(), '--seed', seed] for seed in SEEDS.get((fault.suite, fault.depth), '0')]
 
-    def build_fault(self, fault, tree):
-        for edit in fault.edits:
-            path = os.path.join(tree, edit.path)
-            write_file(path, edit.apply(read_file(path).decode(), LIST).encode())
-        paths = [edit.path for edit in fault.edits]
-        if all(path.endswith('.h') for path in paths):
-            return self.plugin(tree, fault.kernels)
-        return self.program(tree, paths)
-
     def try_fault(self, fault, everything):
         """Returns (kernel, words, failed cases) of each run."""
-        tree = self.trees.get()
-        try:
-            program, options = self.build_fault(fault, tree)
+        texts = {}
+        for edit in fault.edits:
+            text = texts.get(edit.path) or read_file(os.path.join(ROOT, edit.path)).decode()
+            texts[edit.path] = edit.apply(text, LIST)
+        with self.trees.changed(texts) as tree:
+            is_plugin = all(path.endswith('.h') for path in texts)
+            program, options = self.plugin(tree, fault.kernels) if is_plugin else self.program(tree, list(texts))
             runs = [(kernel, words, self.verify(program, options, kernel, words))
                     for kernel in fault.kernels for words in self.runs(fault, everything)]
             # A property relates several calls, and the values of the one that it reports may be right: others name
@@ -215,19 +189,12 @@ class Faults:
                        if fault.mistake and fault.mistake not in names_of(kernel, runs)]
             return runs + [(kernel, ['--quick'], self.verify(program, options, kernel, ['--quick']))
                            for kernel in unnamed if not everything]
-        finally:
-            for edit in fault.edits:
-                write_file(os.path.join(tree, edit.path), read_file(os.path.join(ROOT, edit.path)))
-            self.trees.put(tree)
 
     def try_correct(self, kernel, words):
         """Returns the cases that fail without a fault: any is a false alarm."""
-        tree = self.trees.get()
-        try:
+        with self.trees.changed({}) as tree:
             program, options = self.plugin(tree, [kernel])
             return self.verify(program, options, kernel, words)
-        finally:
-            self.trees.put(tree)
 
 
 def main():

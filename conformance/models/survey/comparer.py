@@ -5,7 +5,7 @@ the numbers with what posenc read from the same file. Words of all comparers:
 
     inspected  what inspection.inspect_type() returned for the type with its defaults
     defaults   the members of the configuration class with their defaults
-    reading    what file_check.read() returned for a file: {"parts": [{"encoding": ..., ...}, ...], "notes": ...}
+    reading    what survey.read() returned for a file: {"parts": [{"encoding": ..., ...}, ...], "notes": ...}
     expected   what compute() returned for that file
 """
 import math

@@ -1,19 +1,25 @@
-"""Inspects a model for all that has to do with positions: rotary modules, tables by position, other candidates.
+"""Inspects a model for all that has to do with positions: rotary modules, tables by position, sizes of attention.
 
 A rotary module is rebuilt on the CPU and run at positions 0 to 3. The functions of its file that apply a rotation then
 show which channels form a pair, and which of three axes (time, height, width) each pair follows.
+
+Heads are the input width of the projection after attention (o_proj, out_proj or dense) divided by head_dim, and key
+heads the output width of k_proj divided by it. Attention without these modules has no heads to compare: latent
+attention, or a fused QKV projection. A forward pass on the meta device, without weights, counts rotating layers.
 """
+import collections
+import contextlib
 import inspect
 import re
 import sys
+from unittest import mock
 
-import attention_sizes
 import torch
 from torch import nn
-from transformers_models import rebuild, rotary_frequencies, try_build
+from transformers_models import TooLong, build_model, limit_time, rebuild, rotary_frequencies, try_build
 
 ROTARY_CLASS = re.compile(r"Rotary|RoPE|ROPE|Rope(?![a-z])|RoPe")
-POSITION_WORD = re.compile(r"pos(?!t)|relative|alibi|sinus|sine|buckets", re.I)
+POSITION_WORD = re.compile(r"pos(?!t)|wpe|relative|alibi|sinus|sine|buckets", re.I)
 UNRELATED_WORD = re.compile(r"transposed?|positionwise|cosine", re.I)
 # Functions that apply a rotation, the likeliest first.
 APPLY = ["apply_rotary_pos_emb_interleave", "apply_multimodal_rotary_pos_emb", "apply_rotary_pos_emb_vision",
@@ -24,32 +30,25 @@ LAST = 3  # the last of the positions at which modules are run
 def inspect_type(cls, config):
     """Returns a dict for JSON with the relevant modules of a configuration's model, or {"error": reason}.
 
-    rotary  rotary modules: frequencies, pairing of channels, axes of pairs
-    tables  embeddings whose names suggest positions
-    other   other modules whose names, or names of parameters, do so
+    of       the model_type
+    rotary   rotary modules: frequencies, pairing of channels, axes of pairs
+    modules  classes of other modules whose names, or names of parameters, suggest positions
 
     Modules of repeated layers appear once, with * for the number of the layer.
     """
     model, reason = try_build(cls, config)
     if model is None:
         return {"error": reason}
-    rotary, tables, other, seen = [], [], [], set()
+    rotary, modules = {}, set()
     for path, module in model.named_modules():
         name, path = type(module).__name__, re.sub(r"\.\d+(?=\.|$)", ".*", path)
-        leaf, shapes = path.rsplit(".", 1)[-1], tensor_shapes(module)
-        if (name, path, str(shapes)) in seen:
-            continue
-        seen.add((name, path, str(shapes)))
+        words = UNRELATED_WORD.sub("", " ".join([name, path.rsplit(".", 1)[-1], *tensor_shapes(module)]))
         if ROTARY_CLASS.search(name):
-            rotary.append(describe_rotary(module, path, shapes, config))
-        elif isinstance(module, nn.Embedding) and re.search(r"pos|wpe", leaf + name, re.I):
-            tables.append({"path": path, "class": name, "shape": [module.num_embeddings, module.embedding_dim]})
-        elif POSITION_WORD.search(UNRELATED_WORD.sub("", " ".join([name, leaf, *shapes]))):
-            kept = re.compile(r"pos|rel|bias_table|alibi|slopes|index|weight", re.I)
-            other.append({"path": path, "class": name, "shapes": {n: s for n, s in shapes.items() if kept.search(n)}})
-    return {"of": cls.model_type, "causal": any(getattr(m, "is_causal", False) is True for m in model.modules()),
-            "attention": attention_sizes.sizes_of_built(model, config)["attention"], "model": type(model).__name__,
-            "rotary": rotary, "tables": tables, "other": other}
+            if (name, path) not in rotary:
+                rotary[name, path] = describe_rotary(module, path, config)
+        elif POSITION_WORD.search(words):
+            modules.add(name)
+    return {"of": cls.model_type, "rotary": list(rotary.values()), "modules": sorted(modules)}
 
 
 def tensor_shapes(module):
@@ -58,11 +57,11 @@ def tensor_shapes(module):
     return {name: list(tensor.shape) for name, tensor in tensors}
 
 
-def describe_rotary(module, path, shapes, config):
+def describe_rotary(module, path, config):
     """Returns the entry of a rotary module; "of" is the model_type of the configuration that it was made from."""
     args, kwargs = module.made_of
     own_config = args[0] if args else kwargs.get("config", config)
-    entry = {"path": path, "class": type(module).__name__, "shapes": shapes, "module": type(module).__module__,
+    entry = {"path": path, "class": type(module).__name__, "module": type(module).__module__,
              "of": getattr(own_config, "model_type", None)}
     try:
         rebuilt = rebuild(module)
@@ -70,7 +69,6 @@ def describe_rotary(module, path, shapes, config):
         if entry["freqs"]:
             entry["pairs"] = find_pairing(own_config, rebuilt)
             entry["axes"] = find_axes(own_config, rebuilt, entry["pairs"])
-            entry["sections"] = getattr(rebuilt, "mrope_section", None)
     except Exception as error:
         entry["error"] = f"{type(error).__name__}: {str(error)[:120]}"
     return entry
@@ -229,3 +227,113 @@ def rotated_pairs(config, rotary, pairing, ids, n_pairs):
             change = rotated[0, :, LAST] - queries[0, :, LAST]
             return [i for i, channel in enumerate(first) if float(change[channel].abs().sum()) > 0.0]
     return None
+
+
+# ---- Heads and layers ----
+
+OUTPUT_PROJECTIONS = ("o_proj", "out_proj", "dense")
+OTHER_ATTENTION = re.compile(r"vision|visual|audio|encoder_attn|cross|indexer|mtp")
+# Modules that rotate nothing, and may fail on the meta device: they are replaced by the identity.
+SKIPPED = re.compile(r"Experts$|Mamba\w*Mixer|DeltaNet|Delta(Rule)?Attention")
+APPLY_ANY = re.compile(r"apply_\w*(rot|rope)")
+
+try:  # masks are made without a look at values, which tensors on the meta device lack
+    import transformers.masking_utils
+    transformers.masking_utils.is_tracing = lambda *_: True
+except (ImportError, AttributeError):
+    pass
+
+
+def heads_of(module):
+    """Returns [heads, key heads, head_dim] of an attention module, or None. Raises ValueError if it cannot run."""
+    outputs = (getattr(module, name, None) for name in OUTPUT_PROJECTIONS)
+    output = next((linear for linear in outputs if isinstance(linear, nn.Linear)), None)
+    query, key, dim = (getattr(module, name, None) for name in ("q_proj", "k_proj", "head_dim"))
+    if output is None or not isinstance(key, nn.Linear) or not isinstance(dim, int) or dim < 1:
+        return None
+    width = output.in_features // getattr(module, "v_head_dim", dim) * dim
+    if isinstance(query, nn.Linear) and query.out_features not in (width, 2 * width):
+        raise ValueError(f"{query.out_features} channels of queries become {output.in_features}")
+    return [width // dim, key.out_features // dim, dim]
+
+
+def sizes_of_config(cls, config):
+    """Returns sizes_of_built() of the model of a configuration."""
+    return sizes_of_built(build_model(cls, config), config)
+
+
+def sizes_of_built(model, config):
+    """Returns the sizes of a model's attention:
+
+    turning    number of attention calls that rotate in a forward pass, or None if it cannot run
+    heads      sorted heads_of() of its layers, without duplicates
+    layers     numbers of rotating layers of its stacks
+    types      {layer type: number of layers}
+    """
+    if getattr(config, "qk_rope_head_dim", None):
+        return {"turning": count_rotating(model), "heads": [], "layers": [], "types": {}}
+    modules = [(path, module) for path, module in model.named_modules() if not OTHER_ATTENTION.search(path)]
+    found = [(re.sub(r"\d+", "*", path), heads) for path, module in modules if (heads := heads_of(module))]
+    stacks = collections.Counter(stack for stack, _ in found)
+    rotates = getattr(config, "no_rope_layers", None) or getattr(config, "layer_rope_theta", None) or []
+    n_unrotated = sum(not rotated for rotated in rotates)
+    types = getattr(config, "layer_types", None)
+    return {"turning": count_rotating(model), "heads": sorted(map(list, {tuple(heads) for _, heads in found})),
+            "layers": sorted({n - n_unrotated for n in stacks.values()}),
+            "types": {t: types.count(t) for t in sorted(set(types))} if isinstance(types, (list, tuple)) else {}}
+
+
+def make_runnable(model):
+    """Removes from a model on the meta device the steps that need values of tensors."""
+    for module in model.modules():
+        rule = getattr(module, "rope_type", None)  # some rules read the largest position
+        if isinstance(rule, (str, dict)):
+            module.rope_type = "default" if isinstance(rule, str) else dict.fromkeys(rule, "default")
+        if SKIPPED.search(type(module).__name__):
+            module.forward = lambda hidden_states, *args, **kwargs: hidden_states
+        if hasattr(module, "_update_causal_mask"):  # releases before 5
+            module._update_causal_mask = lambda *args, **kwargs: None
+
+
+def count_rotating(model):
+    """Returns the number of attention calls that rotate in a forward pass, or None if it cannot run without weights."""
+    file, call, rotating = sys.modules[type(model).__module__], [0], set()
+
+    def wrap(function):
+        def wrapper(*args, **kwargs):
+            rotating.add(call[0])
+            return function(*args, **kwargs)
+        return wrapper
+    hooks = [m.register_forward_pre_hook(lambda *_: call.__setitem__(0, call[0] + 1))
+             for m in model.modules() if "ttention" in type(m).__name__]
+    make_runnable(model)
+    names = [n for n, f in vars(file).items() if APPLY_ANY.match(n) and callable(f)]
+    tokens = torch.zeros((1, 4), dtype=torch.long, device="meta")
+    try:
+        with contextlib.ExitStack() as stack, torch.no_grad():
+            for name in names:
+                stack.enter_context(mock.patch.object(file, name, wrap(getattr(file, name))))
+            # Releases before 5 open torch.autocast on the meta device, which torch rejects.
+            stack.enter_context(mock.patch.object(torch, "autocast", lambda *_, **__: contextlib.nullcontext()))
+            limit_time(20, lambda: model(input_ids=tokens, use_cache=False))
+    except (Exception, TooLong):
+        return None
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return len(rotating) if names else None
+
+
+def compare_sizes(parts, sizes):
+    """Returns "" if the parts {layer type: part} have the heads and numbers of layers of a model, else a difference."""
+    layers = [part.get("layers") for part in parts.values()]
+    if sizes["turning"] is not None and all(layers) and sum(layers) != sizes["turning"]:
+        return f"{sum(layers):.0f} layers are said to rotate, and {sizes['turning']} do"
+    for name, part in parts.items():
+        heads = [int(part.get(k, 0)) for k in ("heads", "key_heads", "head_dim")]
+        if sizes["heads"] and part.get("layers") and heads not in sizes["heads"]:
+            return f"{name or 'all layers'}: heads, key heads and their channels are {heads}, not {sizes['heads']}"
+        layers = [sizes["types"].get(name, 0)] if name else sizes["layers"]
+        if sizes["heads"] and sizes["turning"] is None and part.get("layers") and part["layers"] not in layers:
+            return f"{name or 'all layers'}: {part['layers']:.0f} layers rotate, not {layers}"
+    return ""

@@ -97,41 +97,6 @@ def count_composites(types):
     return {"all": len(composites), "read": sum(map(is_read, composites))}
 
 
-def summarize(defaults):
-    """Returns in few words what transformers computes from the defaults of a class: at most three parts of them."""
-    if isinstance(defaults, str):
-        return "rejected by it"
-    if not isinstance(defaults, dict):
-        return "something else"
-    defaults = defaults.get("turns", defaults)
-    if not defaults:
-        return "no frequencies that can be asked for"
-    values = list(defaults.values())
-    if any(isinstance(value, dict) for value in values):
-        return "sinusoids"
-    pairs = [isinstance(value, list) and len(value) == 2 for value in values]
-    if all(pair and isinstance(value[0], int) for pair, value in zip(pairs, values)):
-        return ", ".join(sorted({f"a table of {rows} x {width}" for rows, width in values}))
-    words = []
-    for name, pair, value in zip(defaults, pairs, values):
-        if pair and isinstance(value[0], list) and value[0]:
-            freqs, factor = value
-            second = f"second frequency {freqs[1]:.5g}" if len(freqs) > 1 else "one frequency"
-            words.append(f"{name + ': ' if name else ''}{len(freqs)} pairs, {second}, factor {factor:.4g}")
-        else:
-            text = json.dumps(value)
-            words.append(f"{name}: {text if len(text) < 60 else text[:57] + '...'}")
-    return "; ".join(words[:3])
-
-
-def differences(newer, older):
-    """Yields the types of both releases whose defaults differ in the words of summarize(), with both in words."""
-    for name in sorted(set(newer) & set(older)):
-        a, b = newer[name].get("defaults"), older[name].get("defaults")
-        if a is not None and b is not None and a != b and summarize(a) != summarize(b):
-            yield name, summarize(a), summarize(b)
-
-
 def main():
     if len(sys.argv) != 3:
         raise SystemExit(__doc__)
@@ -153,8 +118,7 @@ def main():
         only_saved=sum(result.get("saved", 0) for result in types.values()), old_files=count_outcomes(old.values()),
         without=reasons(types, "none"), rejected=reasons(types, "rejected"), rejections=rejections_of_mutated(types),
         published_rejected=rejections_of_published(newer["published"]),
-        new=sorted(set(types) - set(old)), gone=sorted(set(old) - set(types)),
-        differences=list(differences(types, old))).rstrip())
+        new=sorted(set(types) - set(old)), gone=sorted(set(old) - set(types))).rstrip())
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import sys
 import torch
 from comparer import SIZES, Comparer
 from inspection import tensor_shapes
-from position_tables import agree, sinusoid_row
+from tables import agree, sinusoid_row
 from torch import nn
 from transformers_models import TooLong, build_model, limit_time, model_classes, rebuild
 

@@ -5,7 +5,6 @@ import re
 import sys
 import zlib
 
-import attention_sizes
 import inspection
 from comparer import SIZES, Comparer, choose_members, near
 from transformers_models import HAS_ROPE_PARAMETERS, build_model, rebuild, rotary_frequencies
@@ -51,7 +50,7 @@ class RotaryComparer(Comparer):
         if not layers:  # its module makes frequencies in its forward pass
             return None
         check_heads(config, layers)
-        sizes = attention_sizes.sizes_of_config(cls, config) if with_sizes else None
+        sizes = inspection.sizes_of_config(cls, config) if with_sizes else None
         rotated = max((2 * len(freqs) for freqs, _ in layers.values()), default=0)
         dims = [dim for _, _, dim in sizes["heads"]] if sizes else []
         if dims and (rotated > max(dims) or (rotated == getattr(config, "head_dim", None) and rotated not in dims)):
@@ -71,7 +70,7 @@ class RotaryComparer(Comparer):
             return f"layers of type {sorted(missing)[0]} are not read"
         if expected["axes"] and parts and expected["axes"] != next(iter(parts.values())).get("axes"):
             return "its pairs follow other axes"
-        return attention_sizes.compare_sizes(parts, expected["sizes"]) if expected["sizes"] else ""
+        return inspection.compare_sizes(parts, expected["sizes"]) if expected["sizes"] else ""
 
     def mutate(self, rng, defaults, inspected):
         """Returns members with other sizes, bases and scalings, and in one file of eight one of another family."""

@@ -1,25 +1,22 @@
 """posenc explain: an encoding, a model file or the list of model types, in words."""
 
-import importlib
 import json
 import shlex
 import sys
 import textwrap
 from argparse import Action, ArgumentParser, Namespace
 from collections import Counter
-from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..command import CommandError, Parser, file_path, write_output
 from ..engine import Engine
 from ..models.llama_cpp import architectures
 from ..models.members import Rejected
-from ..models.model import Model, preset, read_model
-from ..models.places import find
-from ..models.types import types
+from ..models.model import Model, find_file, preset, read_model
+from ..models.part import Origin, Part
+from ..models.types import type_of, types
 from ..terminal import escape_hidden
 from .c_code import MARKER, c_code
-from .origins import read_lines
 from .pages import thing_lines
 from .parts import part_facts, title
 
@@ -37,12 +34,6 @@ EPILOG = """Examples
   posenc explain --config path/config.json -o rope.c
 """
 ABOUT_WIDTH, NOTE_COLUMN, WIDTH = 15, 40, 110
-SURVEY = Path(__file__).resolve().parents[3] / "conformance" / "models" / "survey"
-WORDS = {
-    "agrees": "Pairs, frequencies, heads and layers are those of the model that transformers {} makes of it",
-    "differs": "transformers {} makes another model of it: {}",
-    "not asked": "transformers {} cannot be asked: {}",
-}
 
 
 class Once(Action):
@@ -67,7 +58,6 @@ def _parser() -> Parser:
     what.add_argument("--config", metavar="FILE", action=Once, help=files)
     what.add_argument("--model", metavar="NAME", action=Once, help="a preset (posenc list models)")
     what.add_argument("--types", action="store_true", help="the model types that are read, and those that are rejected")
-    add("--check", action="store_true", help="ask transformers, where this Python has it, whether it is read rightly")
     add("--record", action="store_true", help="print what the engine needs to know: a record, in JSON")
     code = "write C that creates the frequencies of the model; - is standard output"
     add("-o", "--output", metavar="PATH", type=file_path, help=code)
@@ -81,15 +71,121 @@ def _model(options: Namespace) -> Tuple[Model, str]:
     if options.model is not None:
         return preset(options.model), options.model
     try:
-        place = find(options.config)
+        path, message = find_file(options.config)
     except Rejected as why:
         raise Rejected(f"{options.config}: {why}") from None
-    if place.message:
-        print(
-            f"posenc {options.command}: --config {escape_hidden(options.config)}: {escape_hidden(place.message)}",
-            file=sys.stderr,
-        )
-    return read_model(place.path), str(place.path)
+    if message:
+        where = escape_hidden(options.config)
+        print(f"posenc {options.command}: --config {where}: {escape_hidden(message)}", file=sys.stderr)
+    return read_model(path), str(path)
+
+
+# ---- numbers that were read, with the key or the rule that each comes from ----
+
+ROTATION = "length heads key_heads head_dim rotary_dim layers merged rope_theta"
+# Members of a part to list for each encoding, in the order of the page.
+COUNTING = {
+    "sinusoidal": "length width rope_theta scaled", "learned": "length width rows first scaled",
+    "rope_half": ROTATION, "rope_interleaved": ROTATION, "alibi": "length heads layers alibi_bias_max",
+    "t5": "length heads num_buckets max_distance layers decoder_layers",
+    "deberta": "length heads num_buckets max_distance layers", "transformer_xl": "length heads head_dim layers",
+    "shaw": "length heads head_dim max_distance layers", "decomposed": "image patch window windows heads layers",
+    "window": "image patch window windows heads layers",
+}  # fmt: skip
+WHERE_SCALED = "factor original_max_position_embeddings"
+YARN = f"{WHERE_SCALED} beta_fast beta_slow attention_factor mscale mscale_all_dim truncate"
+# What each rule of scaling takes besides.
+SCALING = {
+    "linear": "factor", "ntk": "factor", "dynamic": "factor", "yarn": YARN, "resonance_yarn": YARN,
+    "llama3": f"{WHERE_SCALED} low_freq_factor high_freq_factor", "longrope": f"{WHERE_SCALED} attention_factor",
+    "proportional": "factor partial_rotary_factor",
+}  # fmt: skip
+
+
+class Row(NamedTuple):
+    """A line of the list: name, value and origin."""
+
+    name: str
+    value: str
+    origin: str
+
+
+def _of(origin: Origin, value: float) -> str:
+    """Describes the origin of a value."""
+    found = f", {origin.value:.10g} there" if value != origin.value else ""
+    if origin.kind == "file":
+        return f"from {origin.key}{found}" if found else origin.key
+    if origin.kind == "class":
+        return f"assumed: the default of its class, as {origin.key} is not there{found}"
+    if origin.kind == "assumed":
+        return f"assumed: {origin.formula}{', as ' if origin.formula else ''}{origin.key} is not there{found}"
+    return f"{origin.formula or 'what its code does'}{found}"
+
+
+def _origin(part: Part, name: str, value: float = 0.0) -> str:
+    origin = part.origins.get(name)
+    return _of(origin, value) if origin else "nothing says otherwise"
+
+
+def _is_there(part: Part, name: str) -> bool:
+    """Returns whether a part has a member: it is not 0, and not a false that no key states."""
+    if part.tower and name == "length":  # the length is that of the picture in cases
+        return False
+    value, origin = getattr(part, name), part.origins.get(name)
+    return bool(value) or (isinstance(value, bool) and origin is not None and origin.kind == "file")
+
+
+def _numbers(part: Part, names: str) -> Iterator[Row]:
+    for name in names.split():
+        value = getattr(part, name)
+        if _is_there(part, name):
+            text = str(value).lower() if isinstance(value, bool) else f"{value:.10g}"
+            yield Row(name, text, _origin(part, name, float(value)))
+
+
+def _scaling(part: Part) -> Iterator[Row]:
+    if part.mrope_section and "mrope_section" in part.origins:
+        yield Row("mrope_section", ", ".join(map(str, part.mrope_section)), _origin(part, "mrope_section"))
+    yield Row("scaling", part.scaling, _origin(part, "scaling"))
+    yield from _numbers(part, SCALING.get(part.scaling, ""))
+    for name in ("short_factor", "long_factor"):
+        factors: Sequence[float] = getattr(part, name)
+        if factors and name in part.origins:
+            yield Row(name, f"{len(factors)}, {min(factors):.4g} to {max(factors):.4g}", _origin(part, name))
+
+
+def _rows(part: Part) -> List[Row]:
+    rows = [Row("encoding", part.encoding, _origin(part, "encoding")), *_numbers(part, COUNTING[part.encoding])]
+    if part.rotates:
+        rows += _scaling(part)
+    if part.norms:
+        rows += _numbers(part, "epsilon")
+    return rows
+
+
+def _line(row: Row) -> str:
+    return f"  {row.name:<32} {row.value:<20} {row.origin}"
+
+
+def read_lines(model: Model) -> Iterator[str]:
+    """Yields the lines that all parts share, then the other lines of each part below its name."""
+    reading = model.reading
+    yield _line(Row("model_type", reading.type, reading.type_from))
+    yield _line(Row("storage", reading.storage, reading.storage_from or "assumed: no key says it"))
+    rows = [_rows(part) for part in reading.parts]
+    yield from (_line(row) for row in rows[0] if all(row in others for others in rows))
+    for part, own in zip(reading.parts, rows):
+        apart = [row for row in own if not all(row in others for others in rows)]
+        if apart:
+            yield f"  {part.name or 'text'}"
+        yield from map(_line, apart)
+    kind = type_of(reading.type)
+    if kind and any(origin.kind == "class" for part in reading.parts for origin in part.origins.values()):
+        seen = "as the survey of it saw (docs/models.md)" if "surveyed" in kind.flags else "as posenc list types has it"
+        yield f"  (its class: that of {kind.name} in transformers, {seen})"
+
+
+# ---- the page of a model ----
 
 
 def _fill(words: str, first: str, margin: int) -> str:
@@ -126,7 +222,7 @@ def page_lines(engine: Engine, model: Model, option: str, where: str) -> Iterato
     yield f"  posenc report {option} {word}    # checks and times them"
 
 
-# ---- --types and --check ----
+# ---- --types ----
 
 
 def _type_table(heading: str, kinds: Sequence[Tuple[str, str, str]]) -> Iterator[str]:
@@ -155,39 +251,13 @@ def type_lines() -> Iterator[str]:
     yield "params.json of Meta's and Mistral's releases, and the configurations of diffusers' transformers."
 
 
-def check(engine: Engine, path: Path) -> Tuple[bool, str]:
-    """Returns whether posenc reads a file as transformers does, and a sentence about it.
-
-    transformers' own class for the model_type is used. No code from the model's repository is run.
-    """
-    if not SURVEY.is_dir():
-        raise CommandError("--check needs the source tree of posenc, where the survey of transformers is.")
-    sys.path.insert(0, str(SURVEY))
-    try:
-        file_check, table, models = map(importlib.import_module, ("file_check", "types_table", "transformers_models"))
-    except ModuleNotFoundError as error:
-        raise CommandError(
-            f"--check asks transformers, and {sys.executable} lacks {error.name}. Install it: pip install transformers "
-            "torch pillow scipy"
-        ) from None
-    try:
-        file: Dict[str, Any] = json.loads(path.read_bytes())
-        named = isinstance(file, dict) and "model_type" in file
-    except ValueError:
-        named = False
-    if not named:
-        raise CommandError(f"--check needs a config.json with its model_type (got '{path}').")
-    what, why = file_check.check_file(models.config_classes(), table.read_table(), engine.program, file, {})
-    return what != "differs", WORDS[what].format(models.transformers.__version__, why)
-
-
 # ---- the command ----
 
 
 def main(arguments: List[str]) -> int:
     """Runs the command."""
     options = _parser().parse_args(arguments)
-    if options.output and (options.types or options.thing is not None or options.check or options.record):
+    if options.output and (options.types or options.thing is not None or options.record):
         raise CommandError(f"-o is for the C code of --config or --model (got '{options.output}' with another output).")
     if options.types:
         print("\n".join(type_lines()))
@@ -201,10 +271,6 @@ def main(arguments: List[str]) -> int:
     except Rejected as why:
         print(f"posenc {options.command}: {option}: {escape_hidden(str(why))}", file=sys.stderr)
         return 2
-    if options.check and option == "--config":
-        agrees, statement = check(Engine(), Path(where))
-        print(escape_hidden(f"{where}: {statement}"))
-        return 0 if agrees else 1
     if options.record:
         print(json.dumps(model.record()))
         return 0
@@ -212,9 +278,7 @@ def main(arguments: List[str]) -> int:
         path = None if str(options.output) == "-" else options.output
         write_output(path, c_code(model, f"{option} {where}"), MARKER, force=options.force)
         return 0
-    lines = list(
-        page_lines(Engine(), model, option, where)
-    )  # complete before anything is printed: the program may reject a part
+    lines = list(page_lines(Engine(), model, option, where))  # before any is printed: the program may reject a part
     for line in "\n".join(lines).splitlines():
         print(escape_hidden(line))
     return 0

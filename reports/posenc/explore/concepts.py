@@ -9,13 +9,13 @@ import configparser
 import gzip
 import re
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..explain.pages import pages
 from ..explain.parts import FACTS_BY_ENCODING, title
 from ..models.model import Model, preset, presets
 from ..models.part import Part
-from .lessons import Lesson, docs_folder, joined, read_lessons
+from .course import Lesson, docs_folder, joined, read_lessons
 
 HERE = Path(__file__).parent
 ENTRIES = HERE / "concepts.txt"
@@ -25,7 +25,6 @@ KINDS = {
     "model": "model (preset)",
 }  # fmt: skip
 PAGE_KINDS = {"kernel": "kernel", "method": "method", "scaling": "scaling", "numerics mode": "numerics"}
-KEYS = {"title", "parent", "text", "formula", "source", "picture", "lessons", "views", "command", "numpy", "args", "c"}
 LINE, GAP = 16.0, 0.6  # pixels from a model to the next; lines between groups
 MODELS = 4  # column of models
 # Members of a rotation that the node of a model lists, by their names in problems. Defaults are left out.
@@ -49,12 +48,6 @@ class Page(NamedTuple):
     sections: Dict[str, str]
 
 
-def _page_error(name: str, text: str, at: int, expected: str) -> ValueError:
-    line = text.count("\n", 0, at) + 1
-    got = text[at:].lstrip("\n").partition("\n")[0]
-    return ValueError(f"docs/encodings/{name}.md:{line}: expected {expected} (got '{got[:60]}').")
-
-
 # ---- pages ----
 
 
@@ -74,32 +67,18 @@ def _links(text: str) -> str:
     return re.sub(r"\[([^]]+)\]\((?!#)[^)]*\)", r"\1", text)
 
 
-def _definition(name: str, text: str, section: str) -> Blocks:
-    blocks = [(kind, _links(words)) for kind, words in _blocks(section)]
-    if all(kind != "code" for kind, _ in blocks):  # the formula is not indented
-        blocks[0] = ("code", blocks[0][1])
-    if blocks[0][0] != "code":
-        raise _page_error(name, text, text.index(section), "a formula, indented by four spaces, below '## Definition'")
-    return blocks
-
-
 def read_page(name: str, text: str) -> Page:
-    """Reads a page: name, kind, introduction, and sections. Definition and Source are required."""
-    head = re.match(rf"# {name}\n\n(An? ((?:numerics )?\w+)(?:, for |: )(.+))\n\n", text)
-    if not head or head[2] not in PAGE_KINDS:
-        expected = f"'# {name}', 'A kernel, for ...', 'A method: ...', 'A numerics mode: ...', or '... scaling: ...'"
-        raise _page_error(name, text, 0, expected)
+    """Reads a page, whose form test_encyclopedia.py shows: name, kind, introduction, and sections."""
+    head = re.match(rf"# {name}\n\n(An? ((?:numerics )?\w+)(?:, for |: ).+)\n\n", text)
+    if not head:
+        raise ValueError(f"docs/encodings/{name}.md: expected '# {name}' and 'A kernel, for ...' or the like.")
     sections = {found[1]: found[2] for found in re.finditer(r"(?ms)^## (.+?)\n\n(.*?)(?=^## |\Z)", text)}
-    for heading in ("Definition", "Source"):
-        if not sections.get(heading, "").strip():
-            raise _page_error(name, text, len(text.rstrip()), f"a section '## {heading}' above the end of the page")
     begins = re.split(r"(?m)^## ", text[head.end() :])[0]
-    intro = [_links(words) for kind, words in _blocks(begins) if kind == "text" and not words.startswith("Also called")]
-    if not intro or not intro[0]:
-        raise _page_error(name, text, head.end(), "an introduction below the line that says what it is")
-    see = re.findall(r"(?ms)^- \[\w+\]\((\w+)\.md\): (.*?)(?=^- |\Z)", sections.get("See also", ""))
+    see = re.findall(r"(?ms)^- \[\w+\]\((\w+)\.md\): (.*?)(?=^- |\Z)", sections["See also"])
     return Page(
-        PAGE_KINDS[head[2]], head[1], intro, _definition(name, text, sections["Definition"]),
+        PAGE_KINDS[head[2]], head[1],
+        [_links(words) for kind, words in _blocks(begins) if kind == "text" and not words.startswith("Also called")],
+        [(kind, _links(words)) for kind, words in _blocks(sections["Definition"])],
         _links(joined(sections["Source"])), [(one, joined(why)) for one, why in see], sections,
     )  # fmt: skip
 
@@ -107,21 +86,11 @@ def read_page(name: str, text: str) -> Page:
 # ---- entries of concepts.txt ----
 
 
-def read_entries(path: Path = ENTRIES) -> Dict[str, Dict[str, str]]:
+def read_entries() -> Dict[str, Dict[str, str]]:
     """Reads concepts.txt."""
     parser = configparser.ConfigParser(interpolation=None, delimiters=("=",), comment_prefixes=("#",))
-    parser.read_string(path.read_text(encoding="utf-8"), path.name)
-    entries: Dict[str, Dict[str, str]] = {}
-    for name in parser.sections():
-        entries[name] = dict(parser[name])
-        parent = entries[name].get("parent")
-        if (parent is None) != (len(entries) == 1) or parent not in (None, *entries) or parent == name:
-            raise ValueError(f"{path.name}: [{name}]: expected as parent a section above it (got '{parent}').")
-        for key in set(entries[name]) - KEYS:
-            raise ValueError(f"{path.name}: [{name}]: no such key (got '{key}').")
-        if not entries[name].get("title"):
-            raise ValueError(f"{path.name}: [{name}]: expected a title (got none).")
-    return entries
+    parser.read_string(ENTRIES.read_text(encoding="utf-8"), ENTRIES.name)
+    return {name: dict(parser[name]) for name in parser.sections()}
 
 
 def _code_examples(name: str, entry: Dict[str, str], page: Optional[Page]) -> List[List[str]]:
@@ -129,7 +98,7 @@ def _code_examples(name: str, entry: Dict[str, str], page: Optional[Page]) -> Li
     commands = entry.get("command", "").splitlines()
     if page:
         commands += re.findall(r"(?m)^    (posenc .+)", page.sections.get("Example", ""))
-        cases = re.findall(r"`(posenc verify --case \S+)`", joined(page.sections.get("Traps", "")))
+        cases = re.findall(r"`(posenc verify --case \S+)`", joined(page.sections["Traps"]))
         commands += cases[:1]
         commands.append(f"posenc explain {name}")
     calls = []
@@ -158,15 +127,11 @@ def read_pictures(folder: Path, names: Sequence[str]) -> Dict[str, Dict[str, str
     ]
     found = {}
     for name in dict.fromkeys(names):
-        path = folder / f"{name}.svg"
         form = rf"(?m)^!\[([^]]+)\]\((?:\.\./)?{name}\.svg\)\n\n\*+How to read this\.\*+ ((?:.+\n)+)"
-        shown = next((match for match in (re.search(form, text) for text in texts) if match), None)
-        if not path.is_file() or not shown:
-            raise ValueError(f"{path}: expected a picture with '*How to read this.*' in a page of docs (got none).")
-        packed = gzip.compress(re.sub(rb"(?s)<metadata>.*?</metadata>", b"", path.read_bytes()), 9, mtime=0)
-        found[name] = {
-            "alt": shown[1], "reading": _links(joined(shown[2])), "svg": base64.b64encode(packed).decode()
-        }  # fmt: skip
+        alt, reading = next(match.groups() for match in (re.search(form, text) for text in texts) if match)
+        drawn = re.sub(rb"(?s)<metadata>.*?</metadata>", b"", (folder / f"{name}.svg").read_bytes())
+        packed = base64.b64encode(gzip.compress(drawn, 9, mtime=0)).decode()
+        found[name] = {"alt": alt, "reading": _links(joined(reading)), "svg": packed}
     return found
 
 
@@ -185,24 +150,11 @@ def _concept_node(name: str, entry: Dict[str, str], page: Optional[Page], lesson
         node.update(kind=page.kind, summary=page.summary, text=page.text, formula=formula, source=page.source)
         node.update(where=where, see=page.see)
         return node
-    for key in ("text", "formula"):
-        if not entry.get(key):
-            raise ValueError(
-                f"concepts.txt: [{name}]: expected a page docs/encodings/{name}.md or a {key} (got neither)."
-            )
     text = joined(entry["text"])
     kind = "group" if "parent" in entry else "problem"
     node.update(kind=kind, summary=text.partition(". ")[0] + ".", text=[text], formula=entry["formula"])
     node.update(source=entry.get("source", ""), where=[], see=[])
     return node
-
-
-def _check_links(node: Node, names: Iterable[str]) -> None:
-    texts = [*node["text"], node["source"], *(text for _, text in node["where"]), *(why for _, why in node["see"])]
-    linked = [name for name, _ in node["see"]] + re.findall(r"\]\(#(\w+)\)", " ".join(texts))
-    wrong = [name for name in linked if name not in names]
-    if wrong:
-        raise ValueError(f"docs/encodings/{node['id']}.md: expected links to other pages (got '{wrong[0]}').")
 
 
 def _part_facts(part: Part) -> Iterator[List[str]]:
@@ -280,28 +232,17 @@ def _set_positions(nodes: List[Node]) -> None:
         node["y"] = round(node["y"], 1)
 
 
-def concept_map(
-    texts: Optional[Dict[str, str]] = None, entries: Optional[Dict[str, Dict[str, str]]] = None
-) -> Dict[str, Any]:
+def concept_map() -> Dict[str, Any]:
     """Returns the map as plain data: kinds, nodes, edges [from, to, kind] and pictures."""
-    entries = read_entries() if entries is None else entries
-    found = {name: read_page(name, text) for name, text in (pages() if texts is None else texts).items()}
-    for name in found:
-        if name not in entries:
-            raise ValueError(f"docs/encodings/{name}.md: expected a section [{name}] in concepts.txt (got none).")
-    docs = docs_folder()
+    entries, docs = read_entries(), docs_folder()
+    found = {name: read_page(name, text) for name, text in pages().items()}
     lessons = {str(one.number): one for one in read_lessons(docs / "course")}
     nodes = [_concept_node(name, entry, found.get(name), lessons) for name, entry in entries.items()]
-    for node in nodes:
-        _check_links(node, entries)
     users: Dict[str, List[str]] = {name: [] for name in presets()}
-    for node in nodes:
-        named = re.findall(r"`([^`]+)`", found[node["id"]].sections.get("Models", "")) if node["id"] in found else []
+    for page in (name for name in entries if name in found):
+        named = re.findall(r"`([^`]+)`", found[page].sections["Models"])
         for model in dict.fromkeys(name for name in named if name in users):
-            users[model].append(node["id"])
-    for name, those in users.items():
-        if not those:
-            raise ValueError(f"docs/encodings: expected the preset {name} in a section '## Models' (got none).")
+            users[model].append(page)
     order = list(entries)
     models = [
         _model_node(name, preset(name), users) for name in sorted(users, key=lambda name: order.index(users[name][0]))

@@ -5,17 +5,19 @@ import gzip
 import json
 import os
 import sys
+from dataclasses import fields
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional, Sequence
+from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
 
 import jinja2
 from markupsafe import Markup  # a part of Jinja2
 
 from ..command import CommandError, Parser, file_path, suggest, write_file
 from ..engine import Engine
+from ..models.model import preset, presets, read_json
+from ..models.part import Frequencies, Part
 from .concepts import concept_map
 from .course import course
-from .models import biased_models, gridded_models, rotating_models
 
 HERE = Path(__file__).parent
 MARKER = b"<title>posenc explore</title>"
@@ -23,16 +25,81 @@ VIEWS = tuple(sorted(path.stem for path in (HERE / "views").glob("*.js")))
 # Files of the frame, which stand before the views. Each file is a part of one script, without modules.
 FRAME = ("theme", "lib", "frame", "heatmap", "plot", "views")
 START = "beginTheme();\nexplore.ready = begin();"
-# Data of views, as page.data: by a function here, or from views/NAME.json.
-DATA: Dict[str, Callable[[], Any]] = {
-    "bias": biased_models, "course": course, "map": concept_map, "mrope": gridded_models, "precision": rotating_models,
-    "scaling": rotating_models,
-}  # fmt: skip
-
+LEFT_OUT = ("dim", "freq_spacing", "mrope_section", "mrope_layout")  # of the frequencies
+KIMI = '{"model_type": "kimi_k25_vision"}'  # no preset, and the one layout that no preset has
+# The kind of an encoding in the view "bias", and the member of a part for each of the view's controls.
+BIASES: Dict[str, Any] = {
+    "alibi": ("alibi", {"heads": "heads"}),
+    "t5": ("t5", {"num_buckets": "num_buckets", "max_distance": "max_distance"}),
+    "deberta": ("deberta", {"buckets": "num_buckets", "most": "max_distance"}),
+    "window": ("swin", {"height": "window", "width": "window"}),
+}
 MISSING = (
     "the page needs the library as WebAssembly, which this build of posenc lacks. Install clang, lld, wasi-libc and "
     "libclang-rt-dev-wasm32 (Debian), then build posenc again."
 )
+
+
+# ---- properties of the presets, as data of views ----
+
+
+def _parts() -> Iterator[Tuple[str, Dict[str, str], Part]]:
+    """Yields the parts of the presets: the name of the model, its facts and the part."""
+    for name in presets():
+        reading = preset(name).reading
+        yield from ((name, reading.facts, part) for part in reading.parts)
+
+
+def rotating_models() -> List[Dict[str, Any]]:
+    """Returns the rotations of the presets: a row for each type of layers, without towers for pictures."""
+    defaults = Frequencies()
+    rows: List[Dict[str, Any]] = []
+    for name, facts, part in _parts():
+        if part.rotates and not part.tower:
+            stated = {one.name: getattr(part, one.name) for one in fields(Frequencies) if one.name not in LEFT_OUT}
+            spec = {key: value for key, value in stated.items() if value != getattr(defaults, key)}
+            rows.append({
+                "name": name, "title": facts["title"], "layers": part.name, "length": part.length,
+                "numerics": facts.get("trained_numerics", ""),
+                "spec": {"dim": part.dim, "rope_theta": part.rope_theta, **spec},
+            })  # fmt: skip
+    return rows
+
+
+def gridded_models() -> List[Dict[str, Any]]:
+    """Returns rotations with several axes: those of the presets, and of the vision tower of Kimi K2.5."""
+    parts = [(facts["title"], part) for _, facts, part in _parts()]
+    parts += [("Kimi K2.5", part) for part in read_json(KIMI).parts]
+    return [
+        {
+            "title": title, "tower": part.tower, "pairing": part.encoding.replace("rope_", ""),
+            "columnFirst": part.column_first,
+            "spec": {"dim": part.rotary_dim, "rope_theta": part.rope_theta,
+                     "mrope_section": list(part.mrope_section), "mrope_layout": part.mrope_layout},
+        }
+        for title, part in parts if part.mrope_section
+    ]  # fmt: skip
+
+
+def biased_models() -> List[Dict[str, Any]]:
+    """Returns the biases of the presets: the kind, the model's title and the values of the view's controls."""
+    rows: List[Dict[str, Any]] = []
+    for _, facts, part in _parts():
+        if part.encoding in BIASES and not part.window_class:  # a class token has three rows more (BEiT)
+            kind, members = BIASES[part.encoding]
+            values = {control: getattr(part, member) for control, member in members.items()}
+            row = {"kind": kind, "title": facts["title"], "values": values}
+            rows += [] if row in rows else [row]
+    return rows
+
+
+# ---- the page ----
+
+# Data of views, as page.data.
+DATA: Dict[str, Callable[[], Any]] = {
+    "bias": biased_models, "course": course, "map": concept_map, "mrope": gridded_models, "precision": rotating_models,
+    "scaling": rotating_models,
+}  # fmt: skip
 
 
 def find_wasm() -> Path:
@@ -46,14 +113,6 @@ def find_wasm() -> Path:
         if (folder / name).is_file():
             return folder / name
     raise CommandError(MISSING)
-
-
-def data_of(view: str) -> Optional[Any]:
-    """Returns the data of a view; None if it has none."""
-    if view in DATA:
-        return DATA[view]()
-    path = HERE / "views" / f"{view}.json"
-    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
 
 
 def _text(path: Path) -> str:
@@ -70,7 +129,7 @@ def script_of(views: Sequence[str]) -> str:
 def to_html(wasm: bytes, views: Sequence[str] = VIEWS) -> str:
     """Returns the page. It contains all that it needs."""
     style = _text(HERE / "templates" / "page.css") + "".join(_text(HERE / "views" / f"{name}.css") for name in views)
-    data = {name: found for name in views if (found := data_of(name)) is not None}
+    data = {name: DATA[name]() for name in views if name in DATA}
     env = jinja2.Environment(loader=jinja2.FileSystemLoader(HERE / "templates"), autoescape=True)
     return env.get_template("page.html.j2").render(
         css=Markup(style), script=Markup(script_of(views)),

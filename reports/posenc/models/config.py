@@ -4,7 +4,7 @@ Unknown members about positions are rejected, never guessed. Known members that 
 """
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional
 
 from . import embeddings, scores
 from .members import Members, Rejected, member_of, path_of
@@ -22,7 +22,7 @@ EMBEDDING_TYPES = {
     "transformer_xl": "relative", "shaw": "relative relative_key", "decomposed": "", "window": "relative",
 }  # fmt: skip
 # Values that name an encoding, even if the classes of a type do not read them.
-KNOWN_WORDS = {*" ".join(EMBEDDING_TYPES.values()).split(), "relative_key_query", "sine", "rope_2d", "none"}
+KNOWN_WORDS = {*" ".join(EMBEDDING_TYPES.values()).split(), "relative_key_query", "sine", "rope_2d", "none", "nope"}
 STORAGE = {"float32": "f32", "float": "f32", "float16": "f16", "half": "f16", "bfloat16": "bf16"}
 STACKS = (
     "encoder decoder text image rows columns spatial temporal stage1 stage2 stage3 stage4 seen full sliding".split()
@@ -122,26 +122,20 @@ def _refine_encoding(members: Members, kind: Optional[ModelType], part: Part) ->
 
 def _check_embedding_type(members: Members, encoding: str) -> None:
     """Rejects a position_embedding_type that is not the encoding that was read, such as relative positions of BERT."""
-    stated = members.find_value("position_embedding_type")
-    rotary = "where_rotary" in members.flags
-    fitting = "rotary" if rotary else EMBEDDING_TYPES[encoding]
-    if stated is None and rotary:
-        members.reject("position_embedding_type is missing: without it such a model has a learned table; read is: "
-                       "rotary")  # fmt: skip
-    if stated is None and "where_said" in members.flags:
-        members.reject("position_embedding_type is missing: without it such a model has no positions; supported: "
-                       f"{fitting}")  # fmt: skip
+    stated, flags = members.find_value("position_embedding_type"), members.flags
+    fitting = "rotary" if "where_rotary" in flags else EMBEDDING_TYPES[encoding]
+    if isinstance(stated, str) and stated not in KNOWN_WORDS and members.surveyed:
+        if "position_embedding_type" not in members.defaults:
+            members.note("position_embedding_type is not read by the classes of this model_type, whatever it says")
+            return
     if stated == "nope":
         members.reject("position_embedding_type is nope: such a model has no positions in its attention or embeddings")
-    unread = "surveyed" in members.flags and "position_embedding_type" not in members.defaults
-    if stated is not None and unread and isinstance(stated, str) and stated not in KNOWN_WORDS:
-        members.note("position_embedding_type is not read by the classes of this model_type, whatever it says")
-        return
-    if stated is not None and stated not in fitting.split():
-        word = stated[:60] if isinstance(stated, str) else "(no text)"
-        members.reject(f"position_embedding_type '{word}' is not supported here; supported: {fitting}")
+    needed = stated is not None or "where_rotary" in flags or "where_said" in flags
+    if needed and stated not in fitting.split():
+        word = f"'{stated[:60]}'" if isinstance(stated, str) else "(missing)" if stated is None else "(no text)"
+        members.reject(f"position_embedding_type {word} is not supported here; supported: {fitting}")
     plural = members.file.get("position_embeddings_type")
-    wanted = "relative_key" if "limits" in members.flags else "relative"
+    wanted = "relative_key" if "limits" in flags else "relative"
     if "position_embeddings_type" in members.file and encoding == "shaw" and plural != wanted:
         word = plural[:60] if isinstance(plural, str) else "no text"
         members.reject(f"position_embeddings_type is {word}: {wanted} is what is read of this model_type")
@@ -308,41 +302,30 @@ def _read_storage(members: Members, reading: Reading) -> None:
                 members.note(f"{prefix}{name} is {plain} where {first} is {counts}: {first} counts")
 
 
-FULL = "full_attention"
+# Members of layers of full attention, by their names in per_layer_config.
 GLOBAL = {"head_dim": "global_head_dim", "num_key_value_heads": "num_global_key_value_heads"}
 
 
 def _apply_per_layer_config(members: Members) -> None:
     """Moves members of per_layer_config (transformers 5) to the members for layers of full attention."""
-    layers = members.file.get("per_layer_config")
-    if layers is None or layers == {}:
+    stated = members.file.get("per_layer_config")
+    if stated is None:
         return
-    if not isinstance(layers, dict):
+    if not isinstance(stated, dict):
         members.reject('per_layer_config is no object: one such as {"5": {"head_dim": 512}}, or null, is needed')
-    types = members.file.get("layer_types")
-    types = types if isinstance(types, list) else []
-    stated: Dict[str, Tuple[str, Any]] = {}
-    layers = {
-        layer: says for layer, says in layers.items() if not isinstance(says, dict) or set(says) - {"sliding_window"}
-    }
+    layers = {key: says for key, says in stated.items() if not isinstance(says, dict) or set(says) - {"sliding_window"}}
     if not layers:
         return
-    for layer, says in layers.items():
-        if not layer.isdigit() or int(layer) >= len(types) or types[int(layer)] != FULL:
-            members.reject(f"per_layer_config has layer '{layer[:20]}', which layer_types does not call "
-                           "full_attention: it is read of layers of full attention alone")  # fmt: skip
-        for name, value in (says if isinstance(says, dict) else {}).items():
-            if name not in GLOBAL:
-                members.reject(f"per_layer_config has '{name[:40]}' for layer {layer[:10]}: known are head_dim and "
-                               "num_key_value_heads")  # fmt: skip
-            if stated.setdefault(name, (layer, value))[1] != value:
-                members.reject(f"per_layer_config has another {name} for layer {layer[:10]} than for layers of full "
-                               "attention before it: the same for all of them is needed")  # fmt: skip
-    if len(layers) != types.count(FULL):
-        members.reject(f"per_layer_config has {len(layers)} layers of full attention where layer_types has "
-                       f"{types.count(FULL)}: all of them, or none, are needed")  # fmt: skip
-    members.file = {**members.file, **{GLOBAL[name]: value for name, (_, value) in stated.items()}}
-    members.moved = {GLOBAL[name]: f"per_layer_config.{layer}.{name}" for name, (layer, _) in stated.items()}
+    layer, own = next(iter(layers.items()))
+    types = members.file.get("layer_types")
+    full = [at for at, kind in enumerate(types if isinstance(types, list) else []) if kind == "full_attention"]
+    alike = isinstance(own, dict) and set(own) <= set(GLOBAL) and all(says == own for says in layers.values())
+    if not alike or sorted(int(key) if key.isdecimal() else -1 for key in layers) != full:
+        members.reject(f"per_layer_config has {len(layers)} layers, such as '{layer[:20]}': the same head_dim or "
+                       f"num_key_value_heads for each of {len(full)} layers of full attention, and no other member, is "
+                       "needed")  # fmt: skip
+    members.file = {**members.file, **{GLOBAL[name]: value for name, value in own.items()}}
+    members.moved = {GLOBAL[name]: f"per_layer_config.{layer}.{name}" for name in own}
 
 
 # ---- all of it ----

@@ -10,14 +10,8 @@ from typing import Any, BinaryIO, Dict, List, NamedTuple, Tuple
 
 from .members import Rejected
 
-COUNT, NAME, TEXT, FACTORS, LIST, AXES = (
-    65536,
-    256,
-    1024,
-    32768,
-    4096,
-    4,
-)  # limits of counts, names and texts (bytes), factors, list items, axes
+# Limits of counts, names and texts (bytes), factors, list items, axes.
+COUNT, NAME, TEXT, FACTORS, LIST, AXES = 65536, 256, 1024, 32768, 4096, 4
 FORMATS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 STRING, ARRAY = 8, 9
 TENSORS = ("rope_freqs.weight", "rope_factors_short.weight", "rope_factors_long.weight")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from .config import Reading
-from .members import KEEP, Members, Default, Range, is_number
+from .members import KEEP, Member, Members, Default, Range, is_number, read_numbers
 from .part import Frequencies, Part
 from .scaling import PICTURE, check_frequencies
 from .types import rows
@@ -173,15 +173,9 @@ class Gguf:
         if factors is None:
             return None
         pairs = part.rotary_dim // 2
-        if len(factors) < pairs:
-            self.members.reject(f"the tensor {name} has {len(factors)} factors: {pairs}, one for each pair, are needed")
-        accepted = Range(0.0009765625, 1e38, whole=False)
-        for i, factor in enumerate(factors[:pairs]):
-            if not is_number(factor):
-                self.members.reject(f"{name}[{i}] is no number: {accepted} is needed")
-            if not accepted.includes(factor):
-                self.members.reject(f"{name}[{i}] is {factor:.10g}: {accepted} is needed")
-        return tuple(factor * part.factor for factor in factors[:pairs])
+        member, accepted = Member(factors[:pairs], name), Range(0.0009765625, 1e38, whole=False)
+        found = read_numbers(self.members, member, pairs, ", one for each pair,", accepted)
+        return tuple(factor * part.factor for factor in found)
 
     def _scale_by_tensors(self, part: Part, kind: str) -> None:
         """Divides angles by factors: at any length, or by short ones up to the trained context and long ones after."""

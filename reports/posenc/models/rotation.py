@@ -248,23 +248,21 @@ def _has_types(members: Members) -> bool:
 
 def _check_form(members: Members, local: bool) -> None:
     """Rejects forms of the object for scaling that the classes of the type misread."""
-    old = members.rope_name == "rope_scaling"
-    alone = "full_scaled" in members.flags or (members.surveyed and local)
-    if members.rope is None or members.rope_name == OF_CLASS:
+    name, old = members.rope_name, members.rope_name == "rope_scaling"
+    if members.rope is None or name == OF_CLASS:
         return
+    alone = "full_scaled" in members.flags or (members.surveyed and local)
     if _is_by_layer_type(members.rope):
-        if members.surveyed and not local and not _has_types(members):
-            members.reject(f"{members.rope_name} has an object for each type of layers, of which the classes of this "
-                           "model_type know none: one for all is needed")  # fmt: skip
-        if f"one_{members.rope_name}" in members.flags or (alone and old):
-            needed = "rope_parameters, with the same," if old else "one for all"
-            members.reject(f"{members.rope_name} has an object for each type of layers, which the classes of this "
-                           f"model_type do not take as they stand: {needed} is needed")  # fmt: skip
-    elif "layered" in members.flags or (alone and not old):
-        members.reject(
-            f"{members.rope_name} is one object for all layers, which the classes of this model_type take "
-            "for some of them or for none: rope_parameters, with one for each type of layers, is needed"
-        )
+        one = members.surveyed and not local and not _has_types(members)
+        misread = one or f"one_{name}" in members.flags or (alone and old)
+        form = "an object for each type"
+        needed = "rope_parameters, with the same," if old and not one else "one for all"
+    else:
+        misread = "layered" in members.flags or (alone and not old)
+        form, needed = "one object for all types", "rope_parameters, with one for each type of layers,"
+    if misread:
+        members.reject(f"{name} has {form} of layers, which the classes of this model_type take in another way or not "
+                       f"at all: {needed} is needed")  # fmt: skip
 
 
 # ---- types of layers ----

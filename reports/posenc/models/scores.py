@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import List, Optional
 
 from .embeddings import SIDE, read_patches
-from .members import MOST, Members, Default, Range
+from .members import MOST, Member, Members, Default, Range
 from .part import Part
 
 PARTS = 4  # ways in which a model encodes positions, at most
@@ -237,11 +237,9 @@ def read_window(members: Members, part: Part) -> None:
     """Reads a bias in one window of the whole picture (BEiT)."""
     members.read_truth(part, "own_bias", "use_relative_position_bias")
     members.read_truth(part, "shared_bias", "use_shared_relative_position_bias")
-    names = "use_relative_position_bias and use_shared_relative_position_bias are"
-    if part.own_bias and part.shared_bias:
-        members.reject(f"{names} both true: its code adds a bias of each layer and one of all, and one of them is read")
-    if not part.own_bias and not part.shared_bias:
-        members.reject(f"{names} false: one of them true is needed")
+    if part.own_bias == part.shared_bias:
+        members.reject("use_relative_position_bias and use_shared_relative_position_bias are both "
+                       f"{str(part.own_bias).lower()}: exactly one of them has to be true")  # fmt: skip
     _read_picture(members, part)
     part.set("window", part.side, "side")
     part.window_class = True
@@ -263,12 +261,8 @@ def _read_stage(members: Members, template: Part, heads: List[object], stage: in
     if "flat" not in flags:
         part.width <<= stage
         part.side = max(part.side >> stage, 1)
-    value, accepted = heads[stage], Range(1, part.width, divides="width")
-    if not isinstance(value, int) or isinstance(value, bool):
-        members.reject(f"num_heads of stage {stage + 1} is no number: {accepted} is needed")
-    if not accepted.includes(value):
-        members.reject(f"num_heads of stage {stage + 1} is {value}: {accepted} is needed")
-    part.heads = value
+    stated = Member(heads[stage], f"num_heads of stage {stage + 1}")
+    part.heads = int(members.check_value(stated, Range(1, part.width, divides="width")))
     depths = members.find_value("depths")
     depth = depths[stage] if isinstance(depths, list) and stage < len(depths) else 0
     part.layers = depth if isinstance(depth, int) else 0

@@ -15,12 +15,9 @@ EXPERTS = ("num_local_experts", "num_experts_per_tok")  # members that do not co
 
 def _check_rule(members: Members) -> None:
     for key, value in (members.rope or {}).items():
-        if key in ("rope_type", "type") and value not in ("axial", "default"):
-            stated = value[:40] if isinstance(value, str) else "(no text)"
-            members.reject(f"{key} in {members.rope_name} is '{stated}': axial or default is needed for a tower")
-        if key not in ("rope_type", "type", "rope_theta"):
-            members.reject(f"{members.rope_name} has '{key[:40]}': rope_type and rope_theta are what is known of a "
-                           "tower")  # fmt: skip
+        if key != "rope_theta" and not (key in ("rope_type", "type") and value in ("axial", "default")):
+            members.reject(f"{key[:40]} of {members.rope_name} is {value!r:.40}: of a tower only rope_theta, and the "
+                           "rope_type axial or default, are known")  # fmt: skip
 
 
 def _check_layers(members: Members) -> None:

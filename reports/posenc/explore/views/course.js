@@ -1,4 +1,4 @@
-// The course: lessons to read, each with a quiz. course.py makes their HTML from docs/course, and checks it.
+// The course: lessons to read, each with a quiz. course.py makes their HTML from docs/course.
 // Answers are kept as long as the page is open: answers[lesson][question] is { first, now }, letters of options.
 const lessonsOf = () => explore.data.course || [];
 const answers = {};
