@@ -1,7 +1,6 @@
 """posenc compare of builds, on records that are made up (fake_pair.py): no time of this machine plays a part."""
 
 import json
-import math
 import os
 import signal
 import subprocess
@@ -17,7 +16,7 @@ from test_records import errors_of
 
 from posenc import engine
 from posenc.command import CommandError
-from posenc.compare import builds, text
+from posenc.compare import builds
 from posenc.compare.builds import Row, Schedule, Settings, sum_noise
 from posenc.compare.main import main
 from posenc.compare.same_code import Unknown
@@ -94,7 +93,7 @@ def test_slower_is_confirmed_and_fails_a_gate(bench: Bench, capsys: pytest.Captu
     assert "While it was timed, " in out and "a hypervisor gave 2.0 % of its time to others." in out
     assert "VERDICT  SLOWER 1    FASTER 0    SAME 1    UNCLEAR 0    identical code 0" in out
     assert "Exit code 3: 1 confirmed slowdown." in out
-    assert f"to rerun only the first case:  --case {L2} --backend avx2" in out and f"  --explain {L2}" in out
+    assert f"to rerun only the first case:  --case {L2} --backend avx2" in out
     assert "1 the same or of identical code: --verbose prints them." in out
     assert "A/A control: base differs from its own copy by 0.0 % (median; at most 0.0 %)." in out
     bench.prepare(row(head=UP))
@@ -164,8 +163,6 @@ def test_unknown_code_is_timed(
     assert "computed jump" not in capsys.readouterr().out
     bench.compare("-v")
     assert "Machine code of 1 pair not compared: a computed jump at 0x1234." in capsys.readouterr().out
-    bench.compare("--explain", "*")
-    assert "The machine code was not compared: a computed jump at 0x1234." in capsys.readouterr().out
 
 
 def test_new_and_removed(bench: Bench) -> None:
@@ -410,30 +407,6 @@ def test_the_machine_is_named(bench: Bench, capsys: pytest.CaptureFixture[str]) 
     bench.prepare(*[row(f"alibi/f32/given/x{i}", head=[10.0], control=[9.0]) for i in range(4)])
     bench.compare()
     assert "The machine: 4 of 4 rows moved together with their A/A control." in capsys.readouterr().out
-
-
-def test_explain_shows_the_evidence(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
-    bench.prepare(row(head=UP, code=[10, 11]), row(TYPICAL))
-    bench.compare("--explain", "alibi/*")
-    assert bench.runs()[0]["argv"][-5:-3] == ["--case", "alibi/*"]
-    out = capsys.readouterr().out
-    assert (
-        "In 5 of 5 processes head was slower than both copies of base. If both were one build, chance would give" in out
-    )
-    assert "once in 243 comparisons." in out and "A/A control: base was" in out and TYPICAL not in out
-    assert "The machine code is different (aaaaaaaaaaaa, bbbbbbbbbbbb)." in out
-    assert "SLOWER: all of the interval lies above the noise threshold" in out
-    bench.prepare(row())
-    bench.compare("--explain", "nothing*")
-    assert f"No pair is called nothing*. There are 1; the first is {L2}." in capsys.readouterr().out
-
-
-def test_evidence_of_each_process() -> None:
-    samples = {"head": [[math.log(1.05)] * 19 + [1.0], ["nan"]], "control": [[0.0, 0.001, 0.002], []]}
-    drawn = text.processes({"samples": samples})
-    cells = [list(column.cells) for column in drawn.columns]
-    assert cells == [["1", "2"], ["+5.0 %", "-"], ["+5.0 to +5.0", "-"], ["+0.1 %", "-"], ["+0.0 to +0.2", "-"]]
-    assert text.processes({}).row_count == 0
 
 
 # ---- options ----
