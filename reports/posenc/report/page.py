@@ -1,4 +1,4 @@
-"""Writes a report: one HTML file that loads nothing, Markdown, and the answer on a terminal."""
+"""Writes a report: one HTML file that loads nothing, and the answer on a terminal."""
 
 import base64
 import gzip
@@ -228,11 +228,6 @@ def to_html(view: View) -> str:
         d3=Markup((d3 or "").replace("</script", "<\\/script")), data=Markup(page_data(view)),
         checks=packed_checks(view),
     )  # fmt: skip
-
-
-def to_markdown(view: View) -> str:
-    """Returns the report as Markdown."""
-    return environment(markdown=True).get_template("report.md.j2").render(view=view)
 
 
 # ---- the terminal ----
