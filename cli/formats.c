@@ -299,7 +299,7 @@ static const struct output_format output_formats[] = {
     { "jsonl", "jsonl", RECORDS, true,
       "the records themselves, one JSON object a line; posenc report reads them",
       "{\"t\":\"header\",\"schema\":\"posenc.results/*", NULL },
-    { "md", "md", EXPORTS, false, "a page of Markdown", "# posenc*", "report" },
+    { "md", "md", EXPORTS, false, "a page of Markdown", "## posenc: *", "report" },
     { "html", "html", EXPORTS, false, "a page for a browser, in one file",
       "<!DOCTYPE html>*<title>posenc*", "report" },
     { "csv", "csv", EXPORTS, false, "a line for each result, for spreadsheets",

@@ -21,7 +21,6 @@ from typing import Callable, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from posenc.results.changepoints import splitmix
 from posenc.verdict import CONFIRMING, Pair, judge, median_interval
 
 ROUNDS = 31
@@ -55,13 +54,17 @@ MACHINES = [
 
 
 class Draw:
-    """Uniform numbers of splitmix64, and normal ones of these by Box and Muller."""
+    """Uniform numbers of splitmix64 (Steele, Lea and Flood 2014), and normal ones of these by Box and Muller."""
 
     def __init__(self, state: int = 1) -> None:
-        self.bits = splitmix(state)
+        self.state = state
 
     def uniform(self) -> float:
-        return ((next(self.bits) >> 11) + 0.5) / 9007199254740992.0
+        mask = (1 << 64) - 1
+        self.state = (self.state + 0x9E3779B97F4A7C15) & mask
+        z = ((self.state ^ self.state >> 30) * 0xBF58476D1CE4E5B9) & mask
+        z = ((z ^ z >> 27) * 0x94D049BB133111EB) & mask
+        return (((z ^ z >> 31) >> 11) + 0.5) / 9007199254740992.0
 
     def normal(self) -> float:
         radius = math.sqrt(-2.0 * math.log(self.uniform()))

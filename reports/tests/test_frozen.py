@@ -17,9 +17,9 @@ import pytest
 from programs import read_json_lines
 
 from posenc.report.answers import cost_of, steps
-from posenc.report.page import page_data, to_html, to_markdown
+from posenc.report.page import page_data, to_html
 from posenc.report.view import Host, View
-from posenc.results import changepoints, exports
+from posenc.results import changepoints, exports, github
 from posenc.records import Record
 
 FROZEN = Path(__file__).parent / "frozen"
@@ -49,7 +49,7 @@ def shown(run: List[Record]) -> Dict[str, List[Any]]:
         return {"csv": csv}
     data = json.loads(page_data(view))
     return {
-        "csv": csv, "html": numbers(to_html(view)), "markdown": numbers(to_markdown(view)),
+        "csv": csv, "html": numbers(to_html(view)), "markdown": numbers(github.to_page(run)),
         "charts": [*data["timings"], *data["curves"], *data["pairs"]],
         "costs": [cost for host in view.hosts for cost in costs(host)],
     }  # fmt: skip

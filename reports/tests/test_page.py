@@ -11,8 +11,9 @@ from programs import read_json_lines
 
 from posenc.records import load
 from posenc.report import page
-from posenc.report.page import SECTIONS, to_html, to_markdown
+from posenc.report.page import SECTIONS, to_html
 from posenc.report.view import View
+from posenc.results.github import to_page
 
 Record = Dict[str, Any]
 HERE = Path(__file__).parent
@@ -332,7 +333,7 @@ def test_conclusion_of_a_comparison() -> None:
         "exit code 0: 15 results got worse; --gate would exit with 3."
     )
     assert f'<p class="conclusion">{view.conclusion}</p>' in to_html(view)
-    assert f"# posenc comparison\n\n{view.conclusion}\n" in to_markdown(view)
+    assert f"\n\n{view.conclusion}\n" in to_page(view.records)
 
 
 @pytest.mark.parametrize(
@@ -387,7 +388,7 @@ def test_without_d3(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("records", (run, fleet, comparison))
 def test_tables_of_markdown(records: Callable[[], List[Record]]) -> None:
-    text = to_markdown(View(records()))
+    text = to_page(records())
     widths: List[int] = []
     for line in text.split("\n"):
         if not line.startswith("|"):

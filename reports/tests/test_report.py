@@ -143,12 +143,6 @@ def test_inconclusive_checks_are_no_passes(work: Path, program: Path) -> None:
     assert "4 checks passed, 2 inconclusive" in page and page.count("2 checks passed, 1 inconclusive") == 2
 
 
-def test_verbose_prints_tables(work: Path, program: Path) -> None:
-    report(work, program, "--dir", "rep")
-    done = report(work, program, "rep/results.jsonl", "-v")
-    assert "alibi/f32/given/bloom-decode  autovec_v3  200 ns" in done.stdout and "Kernel  avx2" in done.stdout
-
-
 def test_formats(work: Path, program: Path) -> None:
     """Writes the formats that examples/fleet and docs/exports.md ask for, of a run of this machine and of files."""
     assert report(work, program, "--dir", "rep", "-o", "x.csv").returncode == 0

@@ -23,13 +23,14 @@ from posenc.command import CommandError
 from posenc.records import Record, load, machines
 from posenc.report.main import main as report_main
 from posenc.results import exports, main, outcome
-from posenc.results.github import COMMENT, SUMMARY, to_annotations, to_comment, to_page, to_summary
+from posenc.results.github import COMMENT, SUMMARY, to_annotations, to_page
 from posenc.results.outcome import check_words, to_badge
 
 HERE = Path(__file__).resolve().parent
 FILES = (HERE / "run.jsonl", HERE / "compared.jsonl.gz")
 FROZEN = HERE / "exports.json.gz"
-FROZEN_FORMATS = [name for name in main.FORMATS if name not in ("summary", "comment")]
+MARKDOWN = ("summary", "comment", "md")
+FROZEN_FORMATS = [name for name in main.FORMATS if name not in MARKDOWN]
 
 
 def written() -> Dict[str, Dict[str, str]]:
@@ -294,7 +295,7 @@ def is_whole(page: str) -> bool:
 
 def test_pages_of_many_failures_fit() -> None:
     records = machine() + [check(f"h{i}", "fail" if i % 7 else "crash", "no", "x" * 1900) for i in range(3_000)]
-    page, comment, lines = to_summary(records), to_comment(records), to_annotations(records)
+    page, comment, lines = to_page(records, SUMMARY), to_page(records, COMMENT), to_annotations(records)
     assert page.startswith("## posenc: 3 000 of 3 000 checks failed\n")
     assert is_whole(page) and len(page.encode()) <= SUMMARY and "given/h49 " in page
     assert is_whole(comment) and len(comment.encode()) <= COMMENT and "given/h0 " in comment
@@ -309,7 +310,7 @@ def test_pages_drop_evidence_first_and_name_it() -> None:
         records += [check(f"broken-{i}", "fail", "x" * 1200, "again") for i in range(60 if at < 4 else 0)]
         backend = {"t": "backend", "family": "own", "available": True, "description": "x" * 1200}
         records += [{**backend, "id": f"backend-{i}"} for i in range(100)]
-    page, comment = to_summary(records), to_comment(records)
+    page, comment = to_page(records, SUMMARY), to_page(records, COMMENT)
     assert is_whole(page) and SUMMARY // 2 < len(page.encode()) <= SUMMARY
     assert page.index("### 1 failed, machine-11") < page.index("<details>")
     assert "> Left out, to stay within 1024 KiB: Backends, machine-" in page
@@ -325,14 +326,14 @@ def test_pages_fit_any_limit(limit: int) -> None:
 
 
 def test_pages_where_all_fits() -> None:
-    page = to_summary(ends())
+    page = to_page(ends())
     assert page.startswith("## posenc: 2 of 3 checks failed, 1 output wrong, 1 result worse, 3 slower")
     assert r"SIGILL \</details> \| \`\<x>\`" in page and is_whole(page.replace(r"\</details>", ""))
     assert "Left out" not in page and "<details><summary>Machine and build</summary>" in page
     assert "**1 worse**, 1 better, 1 otherwise changed" in page and "**SLOWER 3**" in page
     assert "| alibi/f32/given/slow | avx2 | SLOWER | 50.0 ns | 53.8 ns | +7.5 % | +6.5 to +9.5 % |" in page
-    partial = to_summary(ends(finished=False))
-    assert "> **Partial**: 1 of 1 run did not finish." in partial
+    partial = to_page(ends(finished=False))
+    assert "> 1 of 1 runs did not finish." in partial
 
 
 # ---- records whose every text is hostile: no page, export or terminal gets it as anything but text ----
@@ -360,8 +361,7 @@ RECORDS = r"""
 """  # noqa: E501
 # What each format must not contain, apart from code. The formats of JSON and HTML are parsed instead.
 FORBIDDEN = {
-    "console": r"^ *::|##\[", "md": r"(?<!\\)(<script>x|\[l\]\(|`)",
-    "summary": r"(?<!\\)(<script>x|\[l\]\(|`)", "comment": r"(?<!\\)(<script>x|\[l\]\(|`)",
+    "console": r"^ *::|##\[", **dict.fromkeys(MARKDOWN, r"(?<!\\)(<script>x|\[l\]\(|`)"),
     "annotations": r"^(?!::(error|warning|notice) title=).", "junit": "<script>", "csv": '(^|,)"*[=+@]',
 }  # fmt: skip
 
@@ -385,7 +385,7 @@ def check_rerun_options(text: str) -> None:
         assert shlex.split(line)[::2] == ["--case", "--backend"] and "$(touch ran)" in case and case == backend
 
 
-@pytest.mark.parametrize("form", ["console", "md", "html", "jsonl", *main.FORMATS])
+@pytest.mark.parametrize("form", ["console", "html", "jsonl", *main.FORMATS])
 def test_hostile_text_stays_text(form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "hostile.jsonl"
     path.write_text(RECORDS.strip().replace("@", json.dumps(HOSTILE)[1:-1]))
@@ -398,9 +398,8 @@ def test_hostile_text_stays_text(form: str, tmp_path: Path, capsys: pytest.Captu
     if form == "csv":
         text = text.replace("\r\n", "\n")  # ends of its lines
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", text)
-    if form in ("summary", "comment"):
+    if form in MARKDOWN:  # without code, whose end an escaped ` is not
         check_rerun_options(text)
-    if form in ("md", "summary", "comment"):  # without code, whose end an escaped ` is not
         text = re.sub(r"^```.*?^```", "", text, flags=re.S | re.M)
         text = re.sub(r"`[^`\n]*`", "", text.replace(r"\`", ""))
     if form == "html":

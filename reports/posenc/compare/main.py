@@ -4,7 +4,7 @@ import argparse
 import math
 import sys
 from datetime import datetime, timezone
-from typing import Counter, List, TextIO
+from typing import Counter, List
 
 from ..command import CommandError, Parser, positive, within, words_of
 from ..engine import Engine, Program
@@ -15,7 +15,7 @@ from ..verdict import LEAST_PROCESSES, DEFAULT_THRESHOLD
 from .builds import Comparison, Settings
 from .files import compare_files
 from .revisions import take_revision
-from .text import Printer, print_evidence
+from .text import Printer
 
 TIME_LIMIT_S, KERNEL_TIME_LIMIT_S = 200.0, 12.0  # of a comparison; of each kernel if --kernel names some
 
@@ -64,7 +64,6 @@ def _parser() -> Parser:
         help="stop adding rounds after SECONDS (default: 200; 12 for each --kernel)")  # fmt: skip
     add("--seed", metavar="N", type=within(0, 1 << 53), help="seed for the order of rounds")
     add("--identical", action="store_true", help="time also what has the same machine code")
-    add("--explain", metavar="GLOB", help="print the evidence of the verdicts on these cases")
     add("-v", "--verbose", "--all", action="store_true", dest="verbose", help="print all rows")
     parser.add_outputs()
     add("--json", action="store_true", help="print records instead of text")
@@ -105,8 +104,6 @@ def _selection(args: argparse.Namespace) -> List[str]:
     """Returns the arguments of posenc pair that select cases."""
     words = [word for name in SELECTING_OPTIONS for word in words_of(name, getattr(args, name))]
     words += ["--problem", args.problem] if args.problem else []
-    if args.explain and not args.case and not args.problem:
-        words += ["--case", args.explain]
     return words + (["--full"] if args.full else [])
 
 
@@ -169,13 +166,6 @@ def main(arguments: List[str]) -> int:
     records.append({"t": "footer", "complete": not signalled, "counts": counts, "finished": finished, **footer_members})
     outcome = exit_code_of(records, args.gate, args.strict)
 
-    def print_text(shown: List[Record], out: TextIO) -> None:
-        printer = Printer(shown, out, args.verbose)
-        if args.explain:
-            print_evidence(printer, args.explain)
-        else:
-            printer.summary(outcome)
-
     records = parse(dump(records), "the comparison")  # escapes control characters
-    write_outputs(outputs, records, print_text, args.force)
+    write_outputs(outputs, records, lambda shown, out: Printer(shown, out, args.verbose).summary(outcome), args.force)
     return 128 + signalled if signalled else outcome[0]

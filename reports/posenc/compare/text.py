@@ -1,14 +1,10 @@
-"""Prints a comparison: the verdicts, then the changes with their reasons, and the options of a rerun.
+"""Prints a comparison: the verdicts, then the changes with their reasons, and the options of a rerun."""
 
-With --explain it prints the evidence of a verdict: sentences, and the measurements of each process.
-"""
-
-import fnmatch
 import math
 import shlex
 from collections import Counter
 from statistics import median
-from typing import Dict, Iterator, List, Optional, Sequence, TextIO, Tuple
+from typing import Dict, List, Optional, Sequence, TextIO, Tuple
 
 from .. import units
 from ..quality import disturbances
@@ -16,19 +12,12 @@ from ..results.outcome import (
     WORDS, build_name, change_words, changes, direction, interval, is_broken, pair_word, pairs, ratio, verdict,
 )  # fmt: skip
 from ..records import Machine, Record, grouped, member, number
-from ..terminal import Table, console, table
-from ..verdict import Pair, judge, machine_moved
+from ..terminal import console, table
+from ..verdict import machine_moved
 
 SHOWN = 5  # rows of a table, without --verbose
 WORTH_SHOWING = 0.1  # change of the share of the roofline in a trend
 FOLDED = ("same", "identical")
-RULES = {
-    "slower": "all of the interval lies above the noise threshold, and the processes agree",
-    "faster": "all of the interval lies below the noise threshold, and the processes agree",
-    "same": "all of the interval lies within the threshold, to both sides",
-    "identical": "machine code and constants are the same, so the time is that of layout or noise",
-    "unclear": "the interval lies neither beyond the noise threshold nor within the threshold, or processes disagree",
-}
 
 
 class Printer:
@@ -186,7 +175,6 @@ class Printer:
         if ratio(first) > 0 and (verdict(first) not in FOLDED or is_broken(first)):
             case, backend = shlex.quote(first["case"]), shlex.quote(first["backend"])
             self.line(f"Add these to the command to rerun only the first case:  --case {case} --backend {backend}")
-            self.line(f"Or this, to see what its verdict rests on:  --explain {case}")
 
 
 def _case_and_backend(record: Record, why: str = "") -> str:
@@ -202,87 +190,3 @@ def _times(record: Record) -> List[str]:
 def _log_ratio(trend: Record) -> float:
     """Returns ln of the ratio of times to the roofline, or of times."""
     return math.log(number(trend, "roofline_ratio") or number(trend, "ratio") or 1.0)
-
-
-# ---- evidence ----
-
-
-def _samples(pair: Record) -> Pair:
-    """Returns ln of ratios by process and round: of head / base, and of the A/A control."""
-    samples = pair.get("samples") or {"head": [], "control": []}
-    head, control = ([list(map(float, process)) for process in samples[name]] for name in ("head", "control"))
-    return Pair(head, control)
-
-
-def _timings(pair: Record, ratio: float) -> Iterator[str]:
-    """Yields sentences about the times of a pair."""
-    side, more = ("slower", "more") if ratio > 1 else ("faster", "less")
-    lo, hi = (100 * ((number(pair, f"ci.{end}") or math.nan) - 1) for end in ("lo", "hi"))
-    base, head, control, noise = (
-        number(pair, path) or 0.0 for path in ("base.ns", "head.ns", "control_ratio", "noise_threshold")
-    )
-    yield f"A call takes {units.time(base)} with base and {units.time(head)} with head."
-    yield (
-        f"Within rounds head takes {abs(100 * (ratio - 1)):.1f} % {more} time than base. With "
-        f"{100 * pair['ci']['level']:g} % confidence the change lies between {lo:+.1f} and {hi:+.1f} %."
-    )
-    verdict = judge(_samples(pair))
-    chance = f" If both were one build, chance would give that once in {3**verdict.agree} comparisons."
-    yield f"In {verdict.agree} of {verdict.processes} processes head was {side} than both copies of base." + (
-        chance if verdict.agree == verdict.processes else ""
-    )
-    yield (
-        f"A/A control: base was {abs(100 * (control - 1)):.1f} % from its own copy in the same rounds. "
-        f"The noise threshold is {100 * noise:.1f} %: a smaller difference shows nothing."
-    )
-
-
-def _sentences(pair: Record, instructions: str) -> Iterator[str]:
-    ratio = number(pair, "ratio") or 0.0
-    if ratio > 0:
-        yield from _timings(pair, ratio)
-    codes = [str(member(pair, f"{side}.code") or "") for side in ("base", "head")]
-    if all(codes):
-        same = "the same" if codes[0] == codes[1] else "different"
-        yield f"The machine code is {same} ({codes[0][:12]}, {codes[1][:12]})."
-    elif "code_unknown" in pair:
-        yield f"The machine code was not compared: {pair['code_unknown']}."
-    if instructions:
-        yield f"Instructions per element of head: {instructions}. They explain a time, and do not decide the verdict."
-    rule = f": {RULES[pair['verdict']]}" if pair["verdict"] in RULES else ""
-    yield f"{pair_word(pair)}{rule}; {pair['reason']}."
-
-
-def _rounds(samples: Sequence[float]) -> List[str]:
-    """Returns the median of the rounds of a process in percent, and the range of nine in ten."""
-    known = sorted(100 * math.expm1(sample) for sample in samples if math.isfinite(sample))
-    if not known:
-        return ["-", "-"]
-    tail = len(known) // 20
-    return [f"{median(known):+.1f} %", f"{known[tail]:+.1f} to {known[-1 - tail]:+.1f}"]
-
-
-def processes(pair: Record) -> Table:
-    """Returns a table of the processes: changes of head and of the A/A control."""
-    measured = _samples(pair)
-    samples = enumerate(zip(measured.head, measured.control), start=1)
-    rows = [[str(at), *_rounds(head), *_rounds(control)] for at, (head, control) in samples]
-    return table([">process", ">head", ">nine in ten rounds", ">A/A control", ">nine in ten rounds"], rows)
-
-
-def print_evidence(printer: Printer, pattern: str) -> None:
-    """Prints the evidence of the verdicts on the cases that match a pattern."""
-    printer.heading()
-    found = [pair for pair in printer.pairs if fnmatch.fnmatchcase(pair["case"], pattern)]
-    for pair in found:
-        printer.line(f"{pair['case']} {pair['backend']}")
-        for sentence in _sentences(pair, printer.instructions(pair)):
-            printer.line(f"  - {sentence}")
-        printer.line()
-        drawn = processes(pair)
-        if drawn.row_count:
-            printer.console.print(drawn)
-            printer.line()
-    if not found:
-        first = f"; the first is {printer.pairs[0]['case']}" if printer.pairs else ""
-        printer.line(f"No pair is called {pattern}. There are {len(printer.pairs)}{first}.")

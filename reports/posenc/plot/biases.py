@@ -11,9 +11,7 @@ from matplotlib.patches import Rectangle
 import numpy as np
 
 from ..command import CommandError
-from .picture import (
-    SEED, SERIES, Array, Picture, angles, draw_lines, draw_map, in_order, integer, kind, option, problem, table,
-)  # fmt: skip
+from .picture import SERIES, Array, Picture, angles, draw_lines, draw_map, in_order, kind, problem, table
 from .rotations import rotate
 
 BIAS = "bias, added before the softmax"
@@ -37,12 +35,7 @@ def _deberta(buckets: int, distance: int) -> str:
     return f"heads=1 relative=deberta position_buckets={buckets} max_distance={distance} recipe=index"
 
 
-@kind(
-    "alibi",
-    integer("--heads", 1, 256, 8, "attention heads"),
-    option("--alibi-bias-max", 8, "the last slope of a power of two of heads is 2^-B", metavar="B", type=float),
-    integer("--tokens", 2, 65536, 128, "distances"),
-)
+@kind("alibi", heads=8, tokens=128)
 def draw_alibi(args: argparse.Namespace) -> Picture:  # Press et al. 2108.12409
     """bias by distance for each head, and the slopes
 
@@ -50,11 +43,10 @@ def draw_alibi(args: argparse.Namespace) -> Picture:  # Press et al. 2108.12409
     which halve from head to head.
     """
     heads, n = args.heads, args.tokens
-    fields = f"heads={heads} causal=true alibi_bias_max={args.alibi_bias_max!r}"
-    bias = _one_query("alibi", n - 1, 0, fields)[:, ::-1]
+    bias = _one_query("alibi", n - 1, 0, f"heads={heads} causal=true alibi_bias_max=8")[:, ::-1]
     slopes = -bias[:, 1]
     colors = in_order(heads)
-    parameters = f"alibi, {heads} heads, alibi_bias_max {args.alibi_bias_max:g}"
+    parameters = f"alibi, {heads} heads, alibi_bias_max 8"
     title = "ALiBi: the bias that each head adds to a score"
     picture = Picture((12, 5.8), title, parameters, [["biases", "slopes"]], width_ratios=[1.5, 1])
     left = picture.panel("biases", "Bias by distance", DISTANCE, BIAS)
@@ -82,18 +74,14 @@ def _draw_steps(axes: Axes, distance: int, curves: Dict[str, Array]) -> None:
     axes.annotate("max_distance", (-distance, 1.08 * top), (4, 0), textcoords="offset points", color="#555555")
 
 
-@kind(
-    "t5",
-    integer("--num-buckets", 4, 4096, 32, "buckets in all"),
-    integer("--max-distance", 2, 65536, 128, "the last bucket begins below this distance"),
-)
-def draw_t5(args: argparse.Namespace) -> Picture:  # Raffel et al. 1910.10683
+@kind("t5")
+def draw_t5(_: argparse.Namespace) -> Picture:  # Raffel et al. 1910.10683
     """the bucket of each relative position, in both directions
 
     A step is a bucket: all relative positions on it share one number per head. Steps grow with the
     distance, and end at the dotted lines.
     """
-    count, most = args.num_buckets, args.max_distance
+    count, most = 32, 128
     reach = most + most // 4
     parameters = f"t5_bias, num_buckets {count}, max_distance {most}"
     title = "T5: the bucket of each relative position; a bucket has one bias per head"
@@ -108,7 +96,7 @@ def draw_t5(args: argparse.Namespace) -> Picture:  # Raffel et al. 1910.10683
     return picture
 
 
-@kind("bias", integer("--tokens", 2, 65536, 512, "distances"))
+@kind("bias", tokens=512)
 def draw_bias(args: argparse.Namespace) -> Picture:  # KERPLE 2205.09921, Sandwich 2212.10356
     """ALiBi, KERPLE, Sandwich and T5 by distance, in one picture
 
@@ -145,23 +133,15 @@ def draw_bias(args: argparse.Namespace) -> Picture:  # KERPLE 2205.09921, Sandwi
     return picture
 
 
-@kind(
-    "deberta",
-    integer("--position-buckets", 0, 4096, 256, "half of the columns; 0: one for each distance"),
-    integer("--max-distance", 2, 65536, 512, "the last bucket ends below this distance"),
-)
-def draw_deberta(args: argparse.Namespace) -> Picture:  # He et al. 2006.03654
+@kind("deberta")
+def draw_deberta(_: argparse.Namespace) -> Picture:  # He et al. 2006.03654
     """the column of each relative position, in buckets that grow with the distance
 
     Left: near keys have a column each, a straight line; far ones share columns, and the curve flattens.
     Right: the flat part is a straight line on a logarithmic axis.
     """
-    buckets, most = args.position_buckets, args.max_distance
-    if buckets and (buckets % 2 or buckets < 4):
-        raise CommandError(f"--position-buckets takes 0 or an even number from 4 on (got '{buckets}').")
-    if buckets and most <= buckets:
-        raise CommandError(f"--max-distance has to be above --position-buckets, {buckets} (got '{most}').")
-    reach, middle = most + most // 4, buckets or most
+    buckets, most = 256, 512
+    reach = most + most // 4
     columns = _one_query("relative_bias", reach, reach, _deberta(buckets, most))[0]
     before, after = columns[reach::-1], columns[reach:]
 
@@ -173,14 +153,14 @@ def draw_deberta(args: argparse.Namespace) -> Picture:  # He et al. 2006.03654
     title = "Keys before the query: the distance on a logarithmic axis"
     right = picture.panel("logarithmic", title, DISTANCE, "column − middle")
     distance = np.arange(1, reach + 1)
-    curves = {"bucket": before[1:] - middle, "a column for each distance": distance}
+    curves = {"bucket": before[1:] - buckets, "a column for each distance": distance}
     draw_lines(right, distance, curves, drawstyle="steps-post")
     right.set_xscale("log", base=2)
-    right.set_ylim(0, 1.15 * middle)
+    right.set_ylim(0, 1.15 * buckets)
 
     unshared_up_to = np.flatnonzero(np.append(np.diff(before), 0) != 1)[0]
     last = np.flatnonzero(before == before[-1])[0]
-    pairs = " ".join(f"{before[d]:g}/{after[d]:g}" for d in (128, 256, 512) if d <= reach)
+    pairs = " ".join(f"{before[d]:g}/{after[d]:g}" for d in (128, 256, 512))
     picture.facts += [
         f"column of distance 0: {before[0]:g}",
         f"a column for each distance up to {unshared_up_to}, the last one ({before[-1]:g}) from {last} on",
@@ -189,18 +169,14 @@ def draw_deberta(args: argparse.Namespace) -> Picture:  # He et al. 2006.03654
     return picture
 
 
-@kind(
-    "swin",
-    integer("--window-height", 1, 16, 7, "rows of the window"),
-    integer("--window-width", 1, 16, 7, "columns of the window"),
-)
-def draw_swin(args: argparse.Namespace) -> Picture:  # Liu et al. 2103.14030
+@kind("swin")
+def draw_swin(_: argparse.Namespace) -> Picture:  # Liu et al. 2103.14030
     """the row of the bias table for each query and key of a window
 
     Left: the row of the bias table for each pair of tokens; blocks repeat, as only the displacement
     counts. Right: the same rows, laid out on the window, for two queries (in the frame).
     """
-    height, width = args.window_height, args.window_width
+    height = width = 7
     n, rows = height * width, (2 * height - 1) * (2 * width - 1)
     limits = (0, rows - 1)
     index = problem(f"window_bias heads=1 window_height={height} window_width={width} recipe=index")
@@ -224,15 +200,14 @@ def draw_swin(args: argparse.Namespace) -> Picture:  # Liu et al. 2103.14030
     return picture
 
 
-@kind("buckets", integer("--tokens", 4, 256, 24, "queries and keys"))
-def draw_buckets(args: argparse.Namespace) -> Picture:
+@kind("buckets")
+def draw_buckets(_: argparse.Namespace) -> Picture:
     """buckets by query and key: T5 and DeBERTa shift by one column a row
 
     The numbers of the pictures of T5 and DeBERTa, for small tables, as maps: a row is a query. Each row is
     the one above it, shifted by one key. Equal colours share one learned number.
     """
-    n = args.tokens
-    half = max(4, n // 6 * 2)
+    n, half = 24, 8
     maps = {
         "T5, bidirectional": ("t5_bias", _t5(8, half + 4, True), 8, "bucket"),
         "T5, causal": ("t5_bias", _t5(8, half + 4, False), 8, "bucket"),
@@ -250,12 +225,7 @@ def draw_buckets(args: argparse.Namespace) -> Picture:
     return picture
 
 
-@kind(
-    "attention",
-    option("--sentence", "the cat sat on the mat", "2 to 12 words", metavar="WORDS"),
-    option("--dim", 64, "dimensions: 16, 32, 64 or 128", metavar="D", type=int, choices=(16, 32, 64, 128)),
-    SEED,
-)
+@kind("attention", sentence="the cat sat on the mat", seed=1)
 def draw_attention(args: argparse.Namespace) -> Picture:
     """attention over one sentence without and with each encoding
 
@@ -263,7 +233,7 @@ def draw_attention(args: argparse.Namespace) -> Picture:
     encoding the two columns of "the" are equal, and so are its two rows. Every encoding tells them apart.
     """
     words = args.sentence.split()
-    n, dim = len(words), args.dim
+    n, dim = len(words), 64
     if not 2 <= n <= 12:
         raise CommandError(f"--sentence takes 2 to 12 words (got '{args.sentence}').")
     rng = np.random.default_rng(args.seed)

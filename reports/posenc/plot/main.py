@@ -37,8 +37,9 @@ def _file(text: str) -> Path:
 def _parser(name: str, kind: Kind) -> Parser:
     more = "Other options, such as --model or --problem, go to posenc table.\n\n" if kind.forwards else ""
     parser = Parser(f"posenc plot {name}", f"Draws {kind.summary}.", f"{more}How to read this: {kind.caption}")
-    for flag, settings in kind.options:
-        parser.add_argument(flag, **settings)
+    kind.add_options(parser)
+    if name == "speed":
+        parser.add_argument("file", metavar="FILE", help="records of posenc bench --out jsonl:FILE")
     picture = f".png, .svg or .pdf; may be repeated (default: posenc-{name}.png)"
     parser.add_argument("-o", "--output", metavar="PATH", type=_file, action="append", help=picture)
     parser.add_argument("--force", action="store_true", help="overwrite any file at PATH")

@@ -57,7 +57,7 @@ def draw_error(args: argparse.Namespace) -> Picture:
     return picture
 
 
-@kind("speed", ("file", {"metavar": "FILE", "help": "records of posenc bench --out jsonl:FILE"}))
+@kind("speed")
 def draw_speed(args: argparse.Namespace) -> Picture:
     """speed of each backend against plain C, from FILE: records of posenc bench
 

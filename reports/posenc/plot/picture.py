@@ -150,7 +150,15 @@ def plain_ticks(axis: Any) -> None:
 # ---- the list of pictures, and their options ----
 
 Draw = Callable[[argparse.Namespace], Picture]
-Option = Tuple[str, Dict[str, Any]]
+# Options that pictures share: metavariable, type, and help.
+OPTIONS: Dict[str, Tuple[str, Callable[[str], Any], str]] = {
+    "tokens": ("N", within(2, 4096), "positions or offsets"),
+    "dim": ("N", within(2, 1024), "dimensions"),
+    "heads": ("N", within(1, 256), "attention heads"),
+    "seed": ("N", within(0, 2**63 - 1), "seed of what is drawn at random"),
+    "layout": ("NAME", str, "order of a row, or of the axes"),
+    "sentence": ("WORDS", str, "2 to 12 words"),
+}
 
 
 class Kind(NamedTuple):
@@ -159,45 +167,37 @@ class Kind(NamedTuple):
     summary: str
     caption: str
     draw: Draw
-    options: Tuple[Option, ...]
+    defaults: Dict[str, Any]
     forwards: bool
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Adds the options of the picture. One whose default is a tuple takes one of the names in it."""
+        for name, default in self.defaults.items():
+            metavar, of_text, text = OPTIONS[name]
+            names = default if isinstance(default, tuple) else None
+            text += f": {', '.join(default[:-1])} or {default[-1]}" if names else ""
+            default = names[0] if names else default
+            parser.add_argument(f"--{name}", metavar=metavar, type=of_text, default=default, choices=names,
+                                help=f"{text} (default: {default})")  # fmt: skip
 
 
 KINDS: Dict[str, Kind] = {}
 
 
-def kind(name: str, *options: Option, forwards: bool = False) -> Callable[[Draw], Draw]:
+def kind(name: str, forwards: bool = False, **defaults: Any) -> Callable[[Draw], Draw]:
     """Registers a function as the picture of this name; its docstring is the summary and, below it, how to read it.
 
-    With `forwards`, options that the picture does not have itself, such as --model or --problem, go to
-    `posenc table`: they are in `args.forwarded`.
+    `defaults` are its options, by their names in OPTIONS. With `forwards`, options that the picture does not have
+    itself, such as --model or --problem, go to `posenc table`: they are in `args.forwarded`.
     """
 
     def register(draw: Draw) -> Draw:
         summary, _, caption = (inspect.getdoc(draw) or "").partition("\n\n")
-        KINDS[name] = Kind(summary, caption, draw, options, forwards)
+        KINDS[name] = Kind(summary, caption, draw, defaults, forwards)
         return draw
 
     return register
 
-
-def option(flag: str, default: Any, text: str, **settings: Any) -> Option:
-    """Returns an option with argparse's settings, whose help ends with its default."""
-    return flag, {"default": default, "help": f"{text} (default: {default})", **settings}
-
-
-def choice(flag: str, names: Tuple[str, ...], text: str) -> Option:
-    """Returns an option that is one of the names, by default the first."""
-    listed = f"{', '.join(names[:-1])} or {names[-1]}"
-    return option(flag, names[0], f"{text}: {listed}", choices=names, metavar="NAME")
-
-
-def integer(flag: str, least: int, most: int, default: int, text: str) -> Option:
-    """Returns an option that is an integer within bounds."""
-    return option(flag, default, text, type=within(least, most), metavar="N")
-
-
-SEED = integer("--seed", 0, 2**63 - 1, 1, "seed of what is drawn at random")
 
 # ---- numbers of `posenc table`, and its options as words ----
 

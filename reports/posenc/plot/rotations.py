@@ -9,8 +9,8 @@ from matplotlib.ticker import NullLocator
 import numpy as np
 
 from .picture import (
-    SEED, SERIES, Array, Picture, angles, choice, describe, draw_lines, draw_map, in_order, ink_on, integer, kind,
-    legend_below, option, pairs_of, plain_ticks, problem_of, table,
+    SERIES, Array, Picture, angles, describe, draw_lines, draw_map, in_order, ink_on, kind, legend_below, pairs_of,
+    plain_ticks, problem_of, table,
 )  # fmt: skip
 
 FAR = 1 << 20  # a query far out, beside one at the end of the picture
@@ -25,7 +25,7 @@ def rotate(vectors: Array, cos: Array, sin: Array) -> Array:
     return np.hstack([a * cos - b * sin, b * cos + a * sin])
 
 
-@kind("rope", integer("--tokens", 2, 4096, 128, "offsets"), SEED, forwards=True)
+@kind("rope", forwards=True, tokens=128, seed=1)
 def draw_rope(args: argparse.Namespace) -> Picture:  # Su et al. 2104.09864, section 3.2
     """pairs rotating with the position; products of a query and a key by offset
 
@@ -92,21 +92,16 @@ def _draw_pair(axes: Axes, radians: float, cos: Array, sin: Array) -> None:
     axes.grid(False)
 
 
-@kind(
-    "xpos",
-    integer("--tokens", 2, 4096, 1024, "offsets"),
-    integer("--dim", 2, 4096, 64, "head_dim"),
-    option("--xpos-scale-base", 512, "positions over which a pair's factor counts once", metavar="B", type=float),
-)
+@kind("xpos", tokens=1024, dim=64)
 def draw_xpos(args: argparse.Namespace) -> Picture:  # Sun et al. 2212.10554
     """the products of RoPE and of xPos by offset, and the factor of each pair
 
     Left: the products of RoPE swing on at any offset, those of xPos calm down. Right: the factor that
     each pair's product has at an offset; a straight line is an exponential decay.
     """
-    n, dim, base = args.tokens, args.dim, args.xpos_scale_base
+    n, dim, base = args.tokens, args.dim, 512  # positions over which a pair's factor counts once
     plain = f"rope_table rotary_dim={dim} tokens={n}"
-    scaled = f"{plain} xpos_scale_base={base!r} xpos_centre={n // 2}"
+    scaled = f"{plain} xpos_scale_base={base} xpos_centre={n // 2}"
     products = {}
     for name, query, key in (("RoPE", plain, plain), ("xPos", scaled, f"{scaled} xpos_inverse=true")):
         (cos, sin), (key_cos, key_sin) = angles(query), angles(key)
@@ -115,7 +110,7 @@ def draw_xpos(args: argparse.Namespace) -> Picture:  # Sun et al. 2212.10554
     shown = sorted({k * (dim // 2 - 1) // 3 for k in range(4)})
     factors = {pair: (2 * pair + 0.4 * dim) / (1.4 * dim) for pair in shown}
 
-    parameters = f"rope_interleaved, head_dim {dim}, scale base {base:g}"
+    parameters = f"rope_interleaved, head_dim {dim}, scale base {base}"
     title = "xPos: a rotation whose fast pairs fade with the offset"
     picture = Picture((13, 6), title, parameters, [["products", "factors"]], width_ratios=[1.4, 1])
     offsets = np.arange(n)
@@ -129,7 +124,7 @@ def draw_xpos(args: argparse.Namespace) -> Picture:  # Sun et al. 2212.10554
     picture.facts.append(f"{'offset':<8} {'RoPE':>10} {'xPos':>10}")
     for offset in (4**k for k in range(7) if 4**k < n):
         picture.facts.append(f"{offset:<8} {products['RoPE'][offset]:10.4f} {products['xPos'][offset]:10.4f}")
-    picture.facts += [f"pair {pair}: factor {f:.4f} every {base:g} positions" for pair, f in factors.items()]
+    picture.facts += [f"pair {pair}: factor {f:.4f} every {base} positions" for pair, f in factors.items()]
     return picture
 
 
@@ -189,35 +184,25 @@ def draw_frequencies(args: argparse.Namespace) -> Picture:
     return picture
 
 
-BEFORE = 5  # tokens of text before the image
+BEFORE, WIDTH, HEIGHT = 5, 6, 4  # tokens of text before the image; columns and rows of the image
 AXES = ("time", "row", "column")
 
 
-@kind(
-    "mrope",
-    choice(
-        "--layout",
-        ("qwen2_vl", "qwen3_vl", "qwen2_vl_vision", "pixtral", "kimi"),
-        "order of the axes among the pairs, by the model that has it",
-    ),
-    integer("--width", 2, 16, 6, "columns of the image"),
-    integer("--height", 2, 16, 4, "rows of the image"),
-)
+@kind("mrope", layout=("qwen2_vl", "qwen3_vl", "qwen2_vl_vision", "pixtral", "kimi"))
 def draw_mrope(args: argparse.Namespace) -> Picture:  # Wang et al. 2409.12191, section 2.1
     """positions with three axes: an image in a text, and the pair that each axis rotates
 
     Above, the three positions of each token of a small image, which follows five tokens of text. In the
     middle, the angle by which one pair of each axis rotates there. Below, the axis that each pair follows.
     """
-    shape = height, width = args.height, args.width
     layout = f"rope_table rotary_dim=32 mrope_section=4,6,6 mrope_layout={args.layout}"
-    image = f"{layout} position_kind=i64 mrope_grid={width} tokens={height * width} position_offset={BEFORE}"
+    image = f"{layout} position_kind=i64 mrope_grid={WIDTH} tokens={HEIGHT * WIDTH} position_offset={BEFORE}"
     position, cos, sin = table(image).values()
     degrees = np.degrees(np.arctan2(sin, cos)) % 360
     axis_of_pair = pairs_of(layout)["axis"].astype(int)
 
     parameters = (
-        f"{args.layout}, sections 4, 6, 6 of 16 pairs; an image of {height} × {width} tokens after {BEFORE} of text, "
+        f"{args.layout}, sections 4, 6, 6 of 16 pairs; an image of {HEIGHT} × {WIDTH} tokens after {BEFORE} of text, "
         f"whose positions are 0 to {BEFORE - 1} on all axes"
     )
     panels = [list(AXES), [f"angle {name}" for name in AXES], ["pairs"] * 3]
@@ -226,8 +211,8 @@ def draw_mrope(args: argparse.Namespace) -> Picture:  # Wang et al. 2409.12191, 
     strip = picture.panel("pairs", "axis of each pair: t time, r row, c column", "pair", "")
     for k, name in enumerate(AXES):
         pairs = np.flatnonzero(axis_of_pair == k)
-        places = position[:, k].reshape(shape)
-        turned = degrees[:, pairs[0]].reshape(shape)
+        places = position[:, k].reshape(HEIGHT, WIDTH)
+        turned = degrees[:, pairs[0]].reshape(HEIGHT, WIDTH)
         angle = f"angle of pair {pairs[0]} ({name}), in degrees"
         for panel, title, cells, numbers in (
             (name, f"position: {name}", places, "{:.0f}"),

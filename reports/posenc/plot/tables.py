@@ -7,7 +7,7 @@ from typing import List
 import numpy as np
 
 from .picture import (
-    SEED, SERIES, Array, Picture, choice, describe, draw_lines, draw_map, integer, kind, problem_of, table,
+    SERIES, Array, Picture, describe, draw_lines, draw_map, kind, problem_of, table,
 )  # fmt: skip
 
 
@@ -52,12 +52,7 @@ def choose_curves(tokens: int, wavelength: Array) -> List[int]:
     return chosen
 
 
-@kind(
-    "sinusoidal",
-    integer("--tokens", 2, 4096, 64, "positions"),
-    choice("--layout", ("interleaved", "sin_cos", "cos_sin"), "order of sines and cosines in a row"),
-    forwards=True,
-)
+@kind("sinusoidal", forwards=True, tokens=64, layout=("interleaved", "sin_cos", "cos_sin"))
 def draw_sinusoidal(args: argparse.Namespace) -> Picture:  # Vaswani et al. 1706.03762, section 3.5
     """values, single dimensions and similarity of a table
 
@@ -89,7 +84,7 @@ def draw_sinusoidal(args: argparse.Namespace) -> Picture:  # Vaswani et al. 1706
 DEVIATION = 0.02  # of a table before training, as BERT and GPT-2 begin
 
 
-@kind("learned", integer("--tokens", 2, 1024, 64, "positions"), integer("--dim", 1, 1024, 128, "dimensions"), SEED)
+@kind("learned", tokens=64, dim=128, seed=1)
 def draw_learned(args: argparse.Namespace) -> Picture:
     """a table before training: values, similarity, its size beside tokens
 

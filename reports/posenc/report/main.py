@@ -38,7 +38,7 @@ def _parser() -> Parser:
     parser.add_argument("files", metavar="FILE", nargs="*", help="records to render; none: check and time this machine")
     parser.add_outputs()
     parser.add_argument("--dir", metavar="FOLDER", type=file_path, help=f"folder of the report (default: {FOLDER})")
-    parser.add_argument("-v", "--verbose", action="store_true", help="print the tables as well")
+    parser.add_argument("-v", "--verbose", action="store_true", help="print every step of every model")
     parser.add_selection("every case, dense scans, more rounds", *SELECTING, *SHAPES)
     parser.add_argument("--jobs", metavar="N", help="kernels checked at once (default: CPUs)")
     parser.add_argument("--time-limit", metavar="SECONDS", type=positive(86400), help="stop timing after SECONDS")

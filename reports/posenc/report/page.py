@@ -1,4 +1,4 @@
-"""Writes a report: one HTML file that loads nothing, Markdown, and the answer on a terminal."""
+"""Writes a report: one HTML file that loads nothing, and the answer on a terminal."""
 
 import base64
 import gzip
@@ -230,11 +230,6 @@ def to_html(view: View) -> str:
     )  # fmt: skip
 
 
-def to_markdown(view: View) -> str:
-    """Returns the report as Markdown."""
-    return environment(markdown=True).get_template("report.md.j2").render(view=view)
-
-
 # ---- the terminal ----
 
 
@@ -279,33 +274,11 @@ def _print_host(host: Host, out: Console, verbose: bool) -> None:
         out.print(f"… and {len(rows) - SHOWN} more: -v prints them")
 
 
-def _print_tables(host: Host, out: Console) -> None:
-    timed = [(row, ranking.place(row)) for ranking in host.ranked.cases.values() for row in ranking.rows]
-    if timed:
-        head = ("Case", "Backend", ">Time", ">±", ">% of roofline", ">vs C", ">vs compiler", "Place")
-        out.print()
-        out.print(table(head, [
-            [row.case, row.backend, row.rejected or units.time(row.median),
-             "" if row.rejected else units.percent(row.width), units.percent(row.share), units.times(row.speedup_libm),
-             units.times(row.speedup_autovec), place]
-            for row, place in timed
-        ]))  # fmt: skip
-    if host.checked.counts:
-        rows = []
-        for kernel in host.kernels:
-            cells = [host.cell(kernel, backend) for backend in host.backends]
-            rows.append([kernel] + [f"{c.failed}/{c.ran} failed" if c.failed else str(c.ran or "-") for c in cells])
-        out.print()
-        out.print(table(["Kernel", *host.backends], rows))
-
-
 def print_summary(records: List[Record], file: TextIO, verbose: bool) -> None:
-    """Prints the answer: at most 30 lines for a machine; `verbose`: and the tables."""
+    """Prints the answer: at most 30 lines for a machine; `verbose`: every step of every model."""
     hosts, out = View(records).hosts, console(file=file)
     for host in hosts:
         _print_host(host, out, verbose)
-        if verbose:
-            _print_tables(host, out)
     answers = [answer for host in hosts for answer in host.answers]
     forced = dict.fromkeys(answer.forced for answer in answers if answer.forced)
     if forced:

@@ -1,27 +1,24 @@
-"""Writes for GitHub: annotations, the summary of a job, and comments, within the sizes that GitHub accepts.
+"""Writes annotations for GitHub, and the report in Markdown, within the sizes that GitHub accepts.
 
 Annotations are workflow commands:
 https://docs.github.com/en/actions/reference/workflow-commands-for-github-actions
 
-summary.md.j2 is the page of summaries and comments: the outcome in the heading, notes, comparisons and failures, then
-the evidence, folded. If the page is too long, tables lose rows and evidence is left out, section by section; a note
-names what is missing.
+page.md.j2 is the page: the outcome in the heading, notes, comparisons, failures and answers, then the evidence, folded.
+If the page is too long, tables lose rows and evidence is left out, section by section; a note names what is missing.
 """
 
 import re
 import shlex
-from functools import lru_cache
-from pathlib import Path
+import sys
 from typing import Any, Iterator, List, Tuple
 
 from .. import quality, units
-from ..ranking import timings
 from ..records import Machine, Record, grouped, machines, number
 from . import outcome
 from .exports import tests_of
 
 ANNOTATIONS = 10  # of each level: GitHub drops the others silently
-SUMMARY, COMMENT = 1024 * 1024, 64 * 1024  # bytes
+SUMMARY, COMMENT = 1024 * 1024, 64 * 1024  # bytes of the summary of a job, and of a comment
 NOTE = 1024  # bytes kept for the note on what is missing
 NAMED = 8  # sections that are named there
 ROWS = (10_000, 1_000, 250, 50, 20, 5, 0)  # of each table, until the page fits
@@ -94,30 +91,20 @@ def _entities(text: str) -> str:
 # ---- the page ----
 
 
-@lru_cache(maxsize=None)
 def _template() -> Any:
     from ..report.page import Code, environment  # which takes Jinja2; other formats do not
 
     env = environment(markdown=True)
-    env.filters.update(
-        raw=Code, entities=lambda text: Code(_entities(text)), many=units.many, count=units.count, rate=units.rate
-    )
+    env.filters.update(raw=Code, entities=lambda text: Code(_entities(text)), many=units.many, count=units.count)
     env.globals.update(
-        outcome=outcome, quality=quality, findings=findings, timings=timings,
-        number=lambda record, path: number(record, path) or 0.0, time=_time, sides=_sides,
+        findings=findings, number=lambda record, path: number(record, path) or 0.0, time=_time, sides=_sides,
         join=lambda words: shlex.join(map(str, words)),
     )  # fmt: skip
-    return env.from_string((Path(__file__).parent / "summary.md.j2").read_text(encoding="utf-8"))
+    return env.get_template("page.md.j2")
 
 
-def _sections(found: List[Machine], words: str, most: int) -> List[str]:
-    """Returns the sections of the page, with at most `most` rows in each table. The first has the heading."""
-    import jinja2
-
-    try:
-        page = _template().render(machines=found, words=words, most=most)
-    except jinja2.UndefinedError as error:
-        raise LookupError(str(error)) from None
+def _sections(page: str) -> List[str]:
+    """Returns the sections of the page. The first has the heading."""
     sections = [re.sub("\n{3,}", "\n\n", section.strip()) for section in page.split("\f")]
     return [f"{section}\n\n" for section in sections if section]
 
@@ -126,11 +113,19 @@ def _title(section: str) -> str:
     return re.sub("^(### |<details><summary>)|</summary>$", "", section.partition("\n")[0])
 
 
-def to_page(records: List[Record], limit: int) -> str:
-    """Returns a page of at most `limit` bytes."""
-    found, words, left = machines(records), outcome.outcome_words(outcome.outcome_of(records)), limit - NOTE
+def to_page(records: List[Record], limit: int = sys.maxsize) -> str:
+    """Returns the page, in at most `limit` bytes."""
+    import jinja2
+
+    from ..report.view import View
+
+    template, view, left = _template(), View(records), limit - NOTE
+    words = outcome.outcome_words(outcome.outcome_of(records))
     for most in ROWS:
-        sections = _sections(found, words, most)
+        try:
+            sections = _sections(template.render(view=view, words=words, most=most))
+        except jinja2.UndefinedError as error:
+            raise LookupError(str(error)) from None
         evidence = [section for section in sections if section.startswith(FOLDED)]
         first = [section for section in sections if not section.startswith(FOLDED)]
         if len("".join(first).encode()) <= left:
@@ -149,13 +144,3 @@ def to_page(records: List[Record], limit: int) -> str:
         page += f" and {len(missing) - NAMED} more" if len(missing) > NAMED else ""
         page += ". `posenc report RESULTS.jsonl` has all of it.\n"
     return page
-
-
-def to_summary(records: List[Record]) -> str:
-    """Returns the summary of a job on GitHub."""
-    return to_page(records, SUMMARY)
-
-
-def to_comment(records: List[Record]) -> str:
-    """Returns the same page, short enough for a comment."""
-    return to_page(records, COMMENT)

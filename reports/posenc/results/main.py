@@ -7,13 +7,14 @@ import argparse
 import io
 import os
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, TextIO
 
 from ..command import CommandError, Parser, check_output, suggest, write_output
 from ..records import MARKER, Record, dump, load
 from .exports import to_baseline, to_bmf, to_csv, to_gbench, to_gha, to_junit
-from .github import to_annotations, to_comment, to_summary
+from .github import COMMENT, SUMMARY, to_annotations, to_page
 from .outcome import to_badge
 
 
@@ -26,12 +27,14 @@ class Format(NamedTuple):
     marker: bytes
 
 
+PAGE = b"## posenc: "
 FORMATS: Dict[str, Format] = {
     "csv": Format("csv", to_csv, "a line for each result", b"cpu,"),
     "junit": Format("xml", to_junit, "JUnit XML: a test for each result", b'<testsuites name="posenc"'),
     "annotations": Format("txt", to_annotations, "failures, for a workflow of GitHub", b" title="),
-    "summary": Format("md", to_summary, "summary of a job on GitHub, within 1024 KiB", b"## posenc: "),
-    "comment": Format("md", to_comment, "the same for a comment, within 64 KiB", b"## posenc: "),
+    "summary": Format("md", partial(to_page, limit=SUMMARY), "summary of a job on GitHub, within 1024 KiB", PAGE),
+    "comment": Format("md", partial(to_page, limit=COMMENT), "the same for a comment, within 64 KiB", PAGE),
+    "md": Format("md", to_page, "the same, whole", PAGE),
     "badge": Format("json", to_badge, "the outcome, for shields.io", b'{"schemaVersion":1'),
     "baseline": Format("jsonl", to_baseline, "errors and shares of the roofline, to compare with", MARKER),
     "gha": Format("json", to_gha, "github-action-benchmark, customSmallerIsBetter: ratios", b"["),
@@ -39,7 +42,7 @@ FORMATS: Dict[str, Format] = {
     "bmf": Format("json", to_bmf, "Bencher Metric Format", b"{"),
 }
 MARKERS: Dict[str, bytes] = {
-    "console": b"posenc compare", "jsonl": MARKER, "html": b"<!DOCTYPE html>", "md": b"# posenc",
+    "console": b"posenc compare", "jsonl": MARKER, "html": b"<!DOCTYPE html>",
     **{name: format.marker for name, format in FORMATS.items()},
 }  # fmt: skip
 SUFFIXES = {".jsonl": "jsonl", ".html": "html", ".md": "md", ".csv": "csv", ".xml": "junit"}
@@ -84,11 +87,11 @@ def render(name: str, records: List[Record]) -> str:
     """Returns records in a format other than console."""
     if name == "jsonl":
         return dump(records)
-    if name in ("html", "md"):
-        from ..report.page import to_html, to_markdown  # takes a while to load
+    if name == "html":
+        from ..report.page import to_html  # takes a while to load
         from ..report.view import View
 
-        return (to_html if name == "html" else to_markdown)(View(records))
+        return to_html(View(records))
     return FORMATS[name].write(records)
 
 
