@@ -48,7 +48,7 @@ struct cli {
     const char *suite, *vectors, *error_limits, *problem, *layer_type, *shard, *pairs, *tuning;
     const char *positions;
     const char *answers; /* folder of posenc vectors answers */
-    int64_t jobs, threads, seed, parent;
+    int64_t jobs, threads, seed, parent, grid;
     double time_limit, limit;
 };
 

@@ -86,6 +86,10 @@ static void check_effect(const struct cli *cli, enum table_kind kind,
     if (cli->positions && (problem->tokens > 0 || problem->first != 0))
         cli_reject("--positions", NULL,
                    "has no effect with tokens, positions or position_offset in the problem");
+    if (cli->grid > 0 && (kind != TABLE_VALUES || problem->freqs.mrope_section[0] == 0))
+        cli_reject("--grid", NULL, "has no effect here: it is for values with mrope_section");
+    if (cli->grid > 0 && cli->positions)
+        cli_reject("--grid", NULL, "expected without --positions");
     if ((kind == TABLE_FREQUENCIES || kind == TABLE_DRIFT) &&
         cli->backend.n + cli->plugin.n > 0)
         cli_reject(cli->backend.n > 0 ? "--backend" : "--plugin", NULL,
@@ -188,6 +192,10 @@ void table_set_seq_len(const struct cli *cli, int64_t largest, struct posenc_fre
 /* Sets the number of rows, and the sequence length that follows from the largest position. */
 static void set_rows(const struct cli *cli, struct problem *problem, struct listed_rows *listed)
 {
+    if (cli->grid > 0) {
+        problem->position_kind = POSENC_POSITIONS_I64;
+        problem->mrope_grid = cli->grid;
+    }
     listed->are_times = problem->position_kind == POSENC_POSITIONS_F32;
     if (cli->positions)
         read_rows(cli, listed);

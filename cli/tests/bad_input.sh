@@ -69,6 +69,8 @@ rejects 'factors of another length' 'short_factor: not given: expected 4 element
 rejects 'positions of columns' '--positions: has no effect here: it is for values' table frequencies --problem "$plan" --positions 1
 rejects 'positions of a bias' '--positions: has no effect here: alibi is not computed' \
     table --problem 'alibi heads=1 queries=1 keys=1' --positions 1
+rejects 'a picture without sections' '--grid: has no effect here: it is for values with' table --problem "$plan" --grid 4
+rejects 'a picture and positions' '--grid: expected without' table --problem "$plan mrope_section=2,2" --grid 4 --positions 1,2
 rejects 'positions twice' '--positions: has no effect with tokens' table --problem "$plan tokens=4" --positions 1
 for value in 2147483648 -2147483648 5..1 1,,2 1.. ..5 1...5 0..9..1 one 1,2, ' 1' \
     2147483648.0 -3e9.0 1.5,inf 5.5..1 1:2 0..1:0 0..1:-1 0..1: 0..1:x 0..1:1:1; do

@@ -53,7 +53,8 @@ prints 'and so has each axis' 'position 7 9' 'cut -d, -f1' \
     --problem 'rope_table rotary_dim=4 mrope_section=1,1 position_kind=i64 mrope_grid=2' --positions 7,9
 picture='rope_table rotary_dim=20 mrope_section=4,3,3 tokens=16'
 prints 'a picture row by row' 'position[0],position[1],position[2] 0,0,0 0,0,4 0,1,0 0,3,0' \
-    'cut -d, -f1-3 | sed -n "1p;2p;6p;7p;17p"' --problem "$picture position_kind=i64 mrope_grid=5"
+    'cut -d, -f1-3 | sed -n "1p;2p;6p;7p;17p"' --problem "$picture" --grid 5
+alike 'it is a field of the problem' --problem "$picture position_kind=i64 mrope_grid=5" = --problem "$picture" --grid 5
 
 # ---- Values: by backend, of any kernel ----
 
