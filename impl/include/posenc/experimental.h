@@ -97,18 +97,20 @@ POSENC_CHECKED enum posenc_status posenc_split(enum posenc_kernel kernel, const 
 
 /* ---- The same for one kernel ---- */
 
-#define POSENC_SPLIT_AND_FOOTPRINT(name, ID, args_of)                                          \
+#define POSENC_KERNEL(ID, name, signature, ...)                                                \
     static inline enum posenc_status posenc_##name##_split(                                    \
-        const struct posenc_##args_of##_args *args, int64_t k, int64_t n,                      \
-        struct posenc_##args_of##_args *part, struct posenc_error *error)                      \
+        const struct posenc_##signature##_args *args, int64_t k, int64_t n,                    \
+        struct posenc_##signature##_args *part, struct posenc_error *error)                    \
     {                                                                                          \
         return posenc_split(POSENC_KERNEL_##ID, args, k, n, part, error);                      \
     }                                                                                          \
     static inline uint64_t posenc_##name##_footprint(                                          \
-        const struct posenc_##args_of##_args *args)                                            \
+        const struct posenc_##signature##_args *args)                                          \
     {                                                                                          \
         return posenc_footprint(POSENC_KERNEL_##ID, args);                                     \
     }
+#include <posenc_kernels.def>
+
 #define POSENC_PREPARE(name, ID, args_of)                                                      \
     static inline enum posenc_status posenc_##name##_prepare(                                  \
         const struct posenc_backend *backend, const struct posenc_##args_of##_args *args,      \
@@ -123,29 +125,7 @@ POSENC_PREPARE(learned_add, LEARNED_ADD, learned)
 POSENC_PREPARE(rope_half, ROPE_HALF, rope)
 POSENC_PREPARE(rope_interleaved, ROPE_INTERLEAVED, rope)
 POSENC_PREPARE(rope_qk_norm, ROPE_QK_NORM, rope_qk_norm)
-
-POSENC_SPLIT_AND_FOOTPRINT(sinusoidal, SINUSOIDAL, sinusoidal)
-POSENC_SPLIT_AND_FOOTPRINT(sinusoidal_add, SINUSOIDAL_ADD, sinusoidal)
-POSENC_SPLIT_AND_FOOTPRINT(learned_add, LEARNED_ADD, learned)
-POSENC_SPLIT_AND_FOOTPRINT(learned_grad, LEARNED_GRAD, learned_grad)
-POSENC_SPLIT_AND_FOOTPRINT(rope_table, ROPE_TABLE, rope_table)
-POSENC_SPLIT_AND_FOOTPRINT(rope_half, ROPE_HALF, rope)
-POSENC_SPLIT_AND_FOOTPRINT(rope_interleaved, ROPE_INTERLEAVED, rope)
-POSENC_SPLIT_AND_FOOTPRINT(rope_qk_norm, ROPE_QK_NORM, rope_qk_norm)
-POSENC_SPLIT_AND_FOOTPRINT(alibi, ALIBI, alibi)
-POSENC_SPLIT_AND_FOOTPRINT(alibi_add, ALIBI_ADD, alibi)
-POSENC_SPLIT_AND_FOOTPRINT(t5_bias, T5_BIAS, t5)
-POSENC_SPLIT_AND_FOOTPRINT(t5_bias_add, T5_BIAS_ADD, t5)
-POSENC_SPLIT_AND_FOOTPRINT(distance_bias, DISTANCE_BIAS, distance)
-POSENC_SPLIT_AND_FOOTPRINT(distance_bias_add, DISTANCE_BIAS_ADD, distance)
-POSENC_SPLIT_AND_FOOTPRINT(window_bias, WINDOW_BIAS, window)
-POSENC_SPLIT_AND_FOOTPRINT(window_bias_add, WINDOW_BIAS_ADD, window)
-POSENC_SPLIT_AND_FOOTPRINT(relative_bias, RELATIVE_BIAS, relative)
-POSENC_SPLIT_AND_FOOTPRINT(relative_bias_add, RELATIVE_BIAS_ADD, relative)
-POSENC_SPLIT_AND_FOOTPRINT(relative_sum, RELATIVE_SUM, relative_sum)
-
 #undef POSENC_PREPARE
-#undef POSENC_SPLIT_AND_FOOTPRINT
 
 #ifdef __cplusplus
 }
