@@ -24,18 +24,18 @@ enum { LEAST_EXPLAINED = 3, LEAST_EXPLAINED_ALONE = 16 };
 struct search {
     const struct implementation *implementation;
     struct guard *guard;
-    const struct problem *problem; /* that failed */
     struct candidate {
         const struct mistake *mistake;
         int64_t n_explained; /* wrong values that it predicts, in all calls */
     } candidates[MOST_MISTAKES];
     size_t n_candidates;
-    int n_variations; /* that ran */
+    int n_runs; /* of this problem and its variations */
 };
 
-/* The call at hand, and its values that are not the expected ones. */
+/* A call that ran, and its values that are not the expected ones. */
 struct evidence {
-    const struct call *call;
+    struct call call;
+    bool is_made;         /* the call */
     int64_t step;         /* every step-th row is compared */
     unsigned char *wrong; /* one for each value, output by output */
     int64_t n_wrong;
@@ -43,19 +43,19 @@ struct evidence {
 
 /* ---- Comparison ---- */
 
-/* Compares row r of output o. Counts the wrong values that agree, and returns false at the first that does not.
- * `marks` is NULL, or receives the values that do not agree. */
-static bool compare_row(struct hypothesis *h, const struct evidence *e, int o, int64_t r,
-                        double *buffer, int64_t *n_explained, unsigned char *marks)
+/* Compares row r of output o. Counts the wrong values that agree, and returns false at the first that does not. With
+ * `marks`, values that do not agree become the wrong ones. */
+static bool compare_row(struct hypothesis *h, struct evidence *e, int o, int64_t r,
+                        double *buffer, int64_t *n_explained, bool marks)
 {
-    const int64_t width = h->call->outputs[o].width;
+    const struct output *first = &e->call.outputs[0];
+    const int64_t width = first->width;
+    unsigned char *wrong = e->wrong + ((o ? first->rows : 0) + r) * width;
     double *want = buffer, *magnitudes = buffer + width;
     for (int64_t k = 0; k < width; k++)
         magnitudes[k] = 0.0;
     const bool known = hypothesis_row(h, o, r, want, magnitudes);
     const float *got = call_row(h->call, o, r);
-    const unsigned char *wrong =
-        e->wrong + (o ? h->call->outputs[0].rows * h->call->outputs[0].width : 0) + r * width;
     for (int64_t k = 0; k < width && known; k++) {
         if (want[k] == UNKNOWN_VALUE)
             continue;
@@ -63,7 +63,7 @@ static bool compare_row(struct hypothesis *h, const struct evidence *e, int o, i
         if (!agrees && !marks)
             return false;
         if (marks)
-            marks[k] = !agrees;
+            wrong[k] = !agrees;
         *n_explained += agrees && wrong[k];
     }
     return true;
@@ -73,20 +73,16 @@ static bool compare_row(struct hypothesis *h, const struct evidence *e, int o, i
 static bool predicts(const struct mistake *mistake, struct evidence *e, int64_t *n_explained,
                      bool marks)
 {
-    const struct call *call = e->call;
-    const int64_t width = call->outputs[0].width;
+    const struct output *first = &e->call.outputs[0];
     struct hypothesis h = { .mistake = mistake };
     bool agrees = true;
-    double *buffer = malloc((size_t)(3 * width + 1) * sizeof *buffer);
+    double *buffer = malloc((size_t)(3 * first->width + 1) * sizeof *buffer);
     *n_explained = 0;
-    if (buffer && hypothesis_begin(&h, mistake, call)) {
+    if (buffer && hypothesis_begin(&h, mistake, &e->call)) {
         /* All outputs of a row come before the next row, as rows of cosines and sines share their angles. */
-        for (int64_t r = 0; r < call->outputs[0].rows && agrees; r += e->step)
-            for (int o = 0; o < call->n_outputs && agrees; o++) {
-                unsigned char *to =
-                    e->wrong + (o ? call->outputs[0].rows * width : 0) + r * width;
-                agrees = compare_row(&h, e, o, r, buffer, n_explained, marks ? to : NULL);
-            }
+        for (int64_t r = 0; r < first->rows && agrees; r += e->step)
+            for (int o = 0; o < e->call.n_outputs && agrees; o++)
+                agrees = compare_row(&h, e, o, r, buffer, n_explained, marks);
     }
     hypothesis_end(&h);
     free(buffer);
@@ -97,35 +93,34 @@ static bool predicts(const struct mistake *mistake, struct evidence *e, int64_t 
 
 /* Runs a problem and finds its wrong values. Returns false if the call fails. The caller ends the evidence. */
 static bool evidence_begin(struct search *search, const struct problem *problem,
-                           struct call *call, struct evidence *e)
+                           struct evidence *e)
 {
     static const struct mistake no_mistake = { .sentence = "" };
     const struct tensor_allocator memory = guard_memory(search->guard, GUARD_END);
-    *e = (struct evidence){ .call = NULL };
-    if (call_create_by(search->implementation, call, problem, &memory) != POSENC_OK)
+    *e = (struct evidence){ .wrong = NULL };
+    if (call_create_by(search->implementation, &e->call, problem, &memory) != POSENC_OK)
         return false;
     const struct guard_result g =
-        guard_run(call, search->implementation->backend, search->guard);
-    const int64_t n = call->n_outputs * call->outputs[0].rows * call->outputs[0].width;
+        guard_run(&e->call, search->implementation->backend, search->guard);
+    const int64_t n = e->call.n_outputs * e->call.outputs[0].rows * e->call.outputs[0].width;
     const int64_t most = kernel_has_freqs(problem->kernel) ? MOST_ANGLES : MOST_VALUES;
-    e->call = call;
+    e->is_made = true;
     e->step = n / most + 1;
     e->wrong = calloc((size_t)n + 1, 1);
     const bool clean = !g.crashed && !g.overwritten && !g.control_left && g.status == POSENC_OK;
-    if (clean && n > 0 && e->wrong) {
-        int64_t none;
-        predicts(&no_mistake, e, &none, true);
-        for (int64_t i = 0; i < n; i++)
-            e->n_wrong += e->wrong[i];
-        return true;
-    }
-    return false;
+    if (!clean || n == 0 || !e->wrong)
+        return false;
+    int64_t none;
+    predicts(&no_mistake, e, &none, true);
+    for (int64_t i = 0; i < n; i++)
+        e->n_wrong += e->wrong[i];
+    return true;
 }
 
-static void evidence_end(struct evidence *e, struct call *call)
+static void evidence_end(struct evidence *e)
 {
-    if (e->call)
-        call_destroy(call);
+    if (e->is_made)
+        call_destroy(&e->call);
     free(e->wrong);
 }
 
@@ -263,49 +258,44 @@ static bool vary(const struct problem *original, const struct field_edit *edits,
 
 /* ---- The search ---- */
 
-/* Lists the mistakes that reproduce the values. */
-static void list_candidates(struct search *search, struct evidence *e)
+/* Makes every mistake a candidate. */
+static void list_candidates(struct search *search)
 {
     for (const struct mistake *const *table = mistake_tables; *table; table++)
-        for (const struct mistake *mistake = *table; mistake->sentence; mistake++) {
-            int64_t n;
-            if (predicts(mistake, e, &n, false) && n > 0 &&
-                search->n_candidates < MOST_MISTAKES)
-                search->candidates[search->n_candidates++] = (struct candidate){ mistake, n };
-        }
+        for (const struct mistake *mistake = *table;
+             mistake->sentence && search->n_candidates < MOST_MISTAKES; mistake++)
+            search->candidates[search->n_candidates++] = (struct candidate){ mistake, 0 };
 }
 
-/* Runs a variation, and removes the candidates that do not predict its values. One that would remove all is of no use
- * if it `chooses` between candidates. */
-static void try_variation(struct search *search, const struct field_edit *edits, bool chooses)
+/* Runs a problem, and keeps the candidates that predict its values and have predicted a wrong one. A problem that would
+ * remove all is of no use if it `chooses` between candidates. Returns the number of wrong values. */
+static int64_t try_problem(struct search *search, const struct problem *problem, bool chooses)
 {
-    struct problem problem;
-    struct call call;
     struct evidence e;
     struct candidate kept[MOST_MISTAKES];
     size_t n_kept = 0;
-    if (!vary(search->problem, edits, &problem))
-        return;
-    const bool ran = evidence_begin(search, &problem, &call, &e);
+    const bool ran = evidence_begin(search, problem, &e);
     for (size_t i = 0; i < search->n_candidates && ran; i++) {
         int64_t n;
         if (!predicts(search->candidates[i].mistake, &e, &n, false))
             continue;
         kept[n_kept] = search->candidates[i];
-        kept[n_kept++].n_explained += n;
+        kept[n_kept].n_explained += n;
+        n_kept += kept[n_kept].n_explained > 0;
     }
     if (ran && (n_kept > 0 || !chooses)) {
         memcpy(search->candidates, kept, n_kept * sizeof *kept);
         search->n_candidates = n_kept;
     }
-    search->n_variations += ran;
-    evidence_end(&e, &call);
+    search->n_runs += ran;
+    evidence_end(&e);
+    return ran ? e.n_wrong : 0;
 }
 
 /* Removes vague candidates if there are others, and those with little evidence. */
 static void remove_weak_candidates(struct search *search)
 {
-    const int64_t least = search->n_variations > 0 ? LEAST_EXPLAINED : LEAST_EXPLAINED_ALONE;
+    const int64_t least = search->n_runs > 1 ? LEAST_EXPLAINED : LEAST_EXPLAINED_ALONE;
     size_t kept = 0, n_clear = 0;
     for (size_t i = 0; i < search->n_candidates; i++)
         n_clear += search->candidates[i].n_explained >= least &&
@@ -333,24 +323,22 @@ static void name_candidates(const struct search *search, char text[MISTAKE_TEXT]
 bool mistakes_find(const struct implementation *implementation, const struct problem *problem,
                    char text[MISTAKE_TEXT])
 {
-    struct search search = { .implementation = implementation,
-                             .guard = guard_create(),
-                             .problem = problem };
-    struct call call;
-    struct evidence e;
+    struct search search = { .implementation = implementation, .guard = guard_create() };
+    struct problem variation;
     text[0] = '\0';
     if (!search.guard)
         return false;
-    const bool ran = evidence_begin(&search, problem, &call, &e);
-    const int64_t n_wrong = ran ? e.n_wrong : 0;
-    if (n_wrong > 0)
-        list_candidates(&search, &e);
-    evidence_end(&e, &call);
+    list_candidates(&search);
+    const int64_t n_wrong = try_problem(&search, problem, false);
+    if (n_wrong == 0)
+        search.n_candidates = 0;
     for (int i = 0; i < FIRST_VARIATIONS && search.n_candidates > 0; i++)
-        try_variation(&search, variations[i], false);
+        if (vary(problem, variations[i], &variation))
+            try_problem(&search, &variation, false);
     remove_weak_candidates(&search);
     for (int i = FIRST_VARIATIONS; i < VARIATIONS && search.n_candidates > 1; i++)
-        try_variation(&search, variations[i], true);
+        if (vary(problem, variations[i], &variation))
+            try_problem(&search, &variation, true);
     name_candidates(&search, text);
     guard_destroy(search.guard);
     return n_wrong > 0;

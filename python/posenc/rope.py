@@ -10,14 +10,47 @@ from . import _core
 from .arrays import Error, copy_of
 
 if TYPE_CHECKING:  # the readers of model files are imported by the calls that need them
+    from typing import Mapping, Sequence, TypedDict
+
     import numpy
+    from typing_extensions import Unpack
 
     from .models.part import Part
+
+    class Parameters(TypedDict, total=False):
+        """The members of struct posenc_freqs_spec."""
+
+        rope_theta: float
+        scaling: str
+        factor: float
+        original_max_position_embeddings: float
+        low_freq_factor: float
+        high_freq_factor: float
+        beta_fast: float
+        beta_slow: float
+        truncate: bool
+        attention_factor: float
+        mscale: float
+        mscale_all_dim: float
+        max_position_embeddings: float
+        seq_len: int
+        partial_rotary_factor: float
+        short_factor: Optional[Sequence[float]]
+        long_factor: Optional[Sequence[float]]
+        mrope_section: Optional[Sequence[int]]
+        mrope_layout: str
+        xpos_scale_base: float
+        xpos_centre: float
+        xpos_inverse: bool
+        values: Optional[Sequence[float]]
+        numerics: str
+        spacing: str
+
 
 LISTS = ("short_factor", "long_factor", "values")  # of numbers, one for each pair
 
 
-def _spec(parameters: Dict[str, Any]) -> Dict[str, Any]:
+def _spec(parameters: "Mapping[str, Any]") -> Dict[str, Any]:
     """Returns parameters with their lists as arrays of float64."""
     lists = {name: array("d", parameters[name]) for name in LISTS if parameters.get(name) is not None}
     return {**parameters, **lists}
@@ -39,7 +72,7 @@ class Frequencies:
     Raises posenc.Error: status argument, shape, theta, parameter.
     """
 
-    def __init__(self, dim: int, **parameters: Any) -> None:
+    def __init__(self, dim: int, **parameters: "Unpack[Parameters]") -> None:
         self._handle = _core.freqs_create(dim, _spec(parameters))
         self.dim, self.n_axes, self.attention_factor, axis, *self._inv_freq = _core.freqs_view(self._handle)
         self.axis: Optional[Tuple[int, ...]] = axis and tuple(axis)
@@ -61,7 +94,7 @@ class Rope:
     Threads may share one object.
     """
 
-    def __init__(self, dim: int, pairing: str = "half", **parameters: Any) -> None:
+    def __init__(self, dim: int, pairing: str = "half", **parameters: "Unpack[Parameters]") -> None:
         self._handle = _core.rope_create(dim, pairing, _spec(parameters))
         self.freqs = Frequencies(dim, **parameters)  # for posenc.rope_table()
         self.pairing = pairing
@@ -97,10 +130,10 @@ class Rope:
 
     @classmethod
     def _of_parts(cls, parts: "List[Part]", layer_type: Optional[str], seq_len: int, numerics: str) -> "Rope":
-        from .models.part import Frequencies as Parameters
+        from .models.part import Frequencies as OfModel
 
         part = _choose(parts, layer_type)
-        parameters: Dict[str, Any] = {one.name: getattr(part, one.name) for one in fields(Parameters)}
+        parameters: Dict[str, Any] = {one.name: getattr(part, one.name) for one in fields(OfModel)}
         parameters["spacing"] = parameters.pop("freq_spacing")
         given = {name: value for name, value in parameters.items() if value != ()}
         pairing = "half" if part.encoding == "rope_half" else "interleaved"
