@@ -61,8 +61,9 @@ static const struct command commands[] = {
     { "table", FOR_TABLE, command_table, "[TABLE]",
       "Prints the numbers that a kernel computes, by one backend",
       "--problem LINE prints the output of any kernel. With --model or --config, LINE changes\n"
-      "the model's call, and the kernel alone may stand for it. Other tables are columns of "
-      "CSV:\n"
+      "the model's call, and the kernel alone may stand for it. Its fields mrope_section,\n"
+      "position_kind=i64 and mrope_grid=WIDTH make the tokens a picture, row by row.\n"
+      "Other tables are columns of CSV:\n"
       "  frequencies  each pair's, with and without scaling\n"
       "  drift        the first position at which a numerics mode is off\n"
       "  errors       the largest error of cosines and sines by position, for each backend "

@@ -174,19 +174,8 @@ static struct problem keep_frequencies(const struct problem *call)
     return result;
 }
 
-static bool rotate_alike(const struct model_case *a, const struct model_case *b)
-{
-    const struct problem first = keep_frequencies(&a->problem),
-                         second = keep_frequencies(&b->problem);
-    char *one = problem_print_line(&first), *other = problem_print_line(&second);
-    const bool alike = strcmp(one, other) == 0;
-    free(one);
-    free(other);
-    return alike;
-}
-
 /* Returns the first call of a kernel in layers of --layer-type, or of all layers; NULL if there is none. Without that
- * option, prints a note if types of layers rotate differently. */
+ * option, prints a note if there are several types. */
 static const struct model_case *find_call(const struct cli *cli, const struct model *model,
                                           enum posenc_kernel kernel)
 {
@@ -194,7 +183,6 @@ static const struct model_case *find_call(const struct cli *cli, const struct mo
     const char *names[MODEL_MAX_PARTS];
     char list[256] = "";
     size_t n = 0;
-    bool alike = true;
     for (size_t i = 0; i < model->n_cases && n < MODEL_MAX_PARTS; i++) {
         const char *name = layers_name(&model->cases[i]);
         size_t same = 0;
@@ -203,15 +191,13 @@ static const struct model_case *find_call(const struct cli *cli, const struct mo
         if (model->cases[i].problem.kernel != kernel || same < n)
             continue;
         first[n] = &model->cases[i];
-        alike = alike && rotate_alike(first[0], first[n]);
         text_list_add(list, sizeof list, ", ", name);
         names[n++] = name;
     }
     if (n > 0 && cli->layer_type)
         return first[cli_find_name("--layer-type", cli->layer_type, names, n)];
-    if (!alike)
-        cli_print_note("%s: layers of type %s are taken, of those that rotate differently: %s; "
-                       "--layer-type NAME takes another\n",
+    if (n > 1)
+        cli_print_note("%s: layers of type %s are taken, of %s: --layer-type names others\n",
                        model->name, names[0], list);
     return n > 0 ? first[0] : NULL;
 }
