@@ -1,9 +1,5 @@
-/*
- * Runs suites on one implementation, kernel by kernel. If a backend cannot run here, each of its
- * kernels gets a result with the reason. A provided kernel that no case runs is a failure.
- *
- * Counts the checks of suites, and runs problems for them; see tally.h.
- */
+/* Selects cases, counts the checks of suites, and runs problems for them (tally.h). Names the place of a value
+ * (judge.h). */
 #define _POSIX_C_SOURCE 200809L
 #include "tally.h"
 
@@ -86,63 +82,17 @@ void suite_announce(struct suite_run *run, const struct conf_result *result)
         run->options->fails(run->options->wants_user, &early);
 }
 
-/* Reports the reason why a kernel has no results, so that no kernel is missing from a report. */
-static void report_kernel(struct suite_run *run, enum posenc_kernel kernel,
-                          enum conf_status status, const char *reason)
+void suite_report_kernel(struct suite_run *run, enum conf_status status, const char *reason)
 {
-    struct conf_result r = { .kernel = kernel,
+    struct conf_result r = { .kernel = run->kernel,
                              .suite = run->options->suite ? run->options->suite : "all",
                              .numerics = "given",
                              .status = status };
-    snprintf(r.id, sizeof r.id, "%s/f32/%s", posenc_kernel_name(kernel),
+    snprintf(r.id, sizeof r.id, "%s/f32/%s", posenc_kernel_name(run->kernel),
              status == CONF_UNSUPPORTED ? "unsupported" : "never-entered");
     snprintf(r.reason, sizeof r.reason, "%s", reason);
     if (is_wanted_here(run, r.id))
         report(run, &r);
-}
-
-static void run_suites(struct suite_run *run, const struct suite *suites, size_t n,
-                       enum posenc_kernel kernel)
-{
-    const struct conf_options *options = run->options;
-    run->kernel = kernel;
-    run->n_entered = run->n_elsewhere = 0;
-    for (size_t s = 0; s < n; s++) {
-        bool runs = !options->suite || strcmp(options->suite, suites[s].name) == 0;
-        runs = runs && suites[s].programs >= options->program &&
-               !(options->no_accuracy && strcmp(suites[s].name, "accuracy") == 0);
-        if (runs)
-            suites[s].run(run, kernel);
-    }
-    if (!run->n_entered && !run->n_elsewhere && !options->suite && !options->case_glob &&
-        options->program != PROGRAM_ANSWERED)
-        report_kernel(run, kernel, CONF_FAIL,
-                      options->program ? "no prompt was answered, although the hello offers it"
-                                       : "no case entered this kernel");
-}
-
-size_t engine_run(const struct suite *suites, size_t n,
-                  const struct implementation *implementation,
-                  const struct conf_options *options, conf_sink *sink, void *user)
-{
-    struct suite_run run = { .options = options,
-                             .implementation = implementation,
-                             .backend = implementation->backend,
-                             .sink = sink,
-                             .user = user };
-    const char *unavailable_reason = posenc_backend_unavailable_reason(implementation->backend);
-    for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
-        const enum posenc_kernel kernel = (enum posenc_kernel)k;
-        if (!conf_selects(options, kernel) ||
-            !posenc_backend_provides(implementation->backend, kernel))
-            continue;
-        run.kernel = kernel;
-        if (unavailable_reason)
-            report_kernel(&run, kernel, CONF_UNSUPPORTED, unavailable_reason);
-        else
-            run_suites(&run, suites, n, kernel);
-    }
-    return run.failed;
 }
 
 void require_known_lines(enum cases_file file, const char *name,
@@ -386,7 +336,7 @@ bool require_same_outputs(struct tally *t, const struct call *got, const struct 
     return same;
 }
 
-/* ---- Places of values ---- */
+/* ---- Places of values: judge.h ---- */
 
 /* A pair of cosine and sine columns, and which of the two a column is. */
 struct pair_place {

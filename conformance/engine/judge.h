@@ -30,6 +30,8 @@
 #include "error_limits.h"
 #include "tally.h"
 
+/* ---- Comparisons ---- */
+
 /* Kinds of comparison of an f32 result. */
 enum compare_kind {
     COMPARE_EXACT, /* equal bits */

@@ -31,16 +31,8 @@ void suite_announce(struct suite_run *run, const struct conf_result *result);
 
 /* Runs the cases of a suite, or of a part of it, for one kernel. */
 typedef void suite_function(struct suite_run *run, enum posenc_kernel kernel);
-/* A suite, or a part of one. It runs for each selected kernel that the backend provides. */
-struct suite {
-    const char *name;
-    suite_function *run;
-    enum program_mode programs; /* the last mode in which it judges programs */
-};
-/* Runs n suites; returns the number of failed or crashed results. */
-size_t engine_run(const struct suite *suites, size_t n,
-                  const struct implementation *implementation,
-                  const struct conf_options *options, conf_sink *sink, void *user);
+/* Reports the reason why the current kernel has no results, so that no kernel is missing from a report. */
+void suite_report_kernel(struct suite_run *run, enum conf_status status, const char *reason);
 
 /* Ends the program with a message if a line of a compiled-in case file belongs to no case, and so would never run. */
 void require_known_lines(enum cases_file file, const char *name,

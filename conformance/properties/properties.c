@@ -10,7 +10,6 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "properties.h"
-#include "conformance/engine/judge.h"
 #include "conformance/problem/cases.h"
 #include "conformance/problem/fields.h"
 #include "conformance/problem/storage.h"

@@ -22,8 +22,6 @@
 #include "conformance/problem/arena.h"
 #include "conformance/problem/signature.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char no_space[] = "this system does not give so much address space";

@@ -1,11 +1,17 @@
-/* The list of suites, in the order in which they run; see suites.h. */
+/* Runs suites, kernel by kernel; see suites.h. If a backend cannot run here, each of its kernels gets a result with the
+ * reason. A provided kernel that no case runs is a failure. */
 #include "suites.h"
 #include "conformance/properties/properties.h"
 #include "conformance/random/random.h"
 
 #include <string.h>
 
-static const struct suite suites[] = {
+/* The suites and parts of suites, in the order in which they run for each kernel. */
+static const struct suite {
+    const char *name;
+    suite_function *run;
+    enum program_mode programs; /* the last mode in which it judges programs */
+} suites[] = {
     /* must make the first call of each kernel */
     { "side-effects", suite_side_effects, NO_PROGRAM },
     { "vectors", suite_vectors, PROGRAM_ANSWERED },
@@ -18,21 +24,44 @@ static const struct suite suites[] = {
     { "problem", suite_problem, PROGRAM_RUNS },
 };
 
+/* Runs the suites of one kernel; returns the number of failed or crashed results. */
+static size_t run_kernel(const struct implementation *implementation, enum posenc_kernel kernel,
+                         const struct conf_options *options, conf_sink *sink, void *user)
+{
+    struct suite_run run = { .options = options,
+                             .implementation = implementation,
+                             .backend = implementation->backend,
+                             .kernel = kernel,
+                             .sink = sink,
+                             .user = user };
+    const char *unavailable_reason = posenc_backend_unavailable_reason(run.backend);
+    if (!conf_selects(options, kernel) || !posenc_backend_provides(run.backend, kernel))
+        return 0;
+    for (size_t s = 0; s < sizeof suites / sizeof *suites && !unavailable_reason; s++) {
+        bool runs = !options->suite || strcmp(options->suite, suites[s].name) == 0;
+        runs = runs && suites[s].programs >= options->program &&
+               !(options->no_accuracy && strcmp(suites[s].name, "accuracy") == 0);
+        if (runs)
+            suites[s].run(&run, kernel);
+    }
+    if (unavailable_reason)
+        suite_report_kernel(&run, CONF_UNSUPPORTED, unavailable_reason);
+    else if (!run.n_entered && !run.n_elsewhere && !options->suite && !options->case_glob &&
+             options->program != PROGRAM_ANSWERED)
+        suite_report_kernel(&run, CONF_FAIL,
+                            options->program
+                                ? "no prompt was answered, although the hello offers it"
+                                : "no case entered this kernel");
+    return run.failed;
+}
+
 size_t conf_run_implementation(const struct implementation *implementation,
                                const struct conf_options *options, conf_sink *sink, void *user)
 {
-    return engine_run(suites, sizeof suites / sizeof *suites, implementation, options, sink,
-                      user);
-}
-
-static size_t run_kernel(const struct posenc_backend *backend, enum posenc_kernel kernel,
-                         const struct conf_options *options, conf_sink *sink, void *user)
-{
-    const struct implementation implementation = implementation_of(backend);
-    struct conf_options alone = *options;
-    memset(alone.kernels, 0, sizeof alone.kernels);
-    alone.kernels[kernel] = true;
-    return conf_run_implementation(&implementation, &alone, sink, user);
+    size_t failed = 0;
+    for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
+        failed += run_kernel(implementation, (enum posenc_kernel)k, options, sink, user);
+    return failed;
 }
 
 size_t conf_run(const struct posenc_backend *const *backends, size_t n,
@@ -40,7 +69,9 @@ size_t conf_run(const struct posenc_backend *const *backends, size_t n,
 {
     size_t failed = 0;
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
-        for (size_t i = 0; i < n && conf_selects(options, (enum posenc_kernel)k); i++)
-            failed += run_kernel(backends[i], (enum posenc_kernel)k, options, sink, user);
+        for (size_t i = 0; i < n; i++) {
+            const struct implementation implementation = implementation_of(backends[i]);
+            failed += run_kernel(&implementation, (enum posenc_kernel)k, options, sink, user);
+        }
     return failed;
 }
