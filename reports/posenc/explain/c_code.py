@@ -1,14 +1,12 @@
 """C code that creates the frequencies of a model: posenc explain --config FILE -o FILE."""
 
 import re
-from dataclasses import fields
 from typing import Iterator, List, Sequence
 
 from ..command import CommandError
 from ..models.model import Model
-from ..models.part import Frequencies, Part
+from ..models.part import Part
 
-DEFAULTS = Frequencies()
 ENUMS = {"scaling": "SCALING", "freq_spacing": "SPACING", "mrope_layout": "MROPE_LAYOUT"}
 MEMBERS = {"freq_spacing": "spacing"}  # names of struct posenc_freqs_spec that differ from those of problems
 NUMBERS_PER_LINE = 5
@@ -26,11 +24,8 @@ def _constants(name: str, values: Sequence[float]) -> Iterator[str]:
 def _assignments(part: Part) -> Iterator[str]:
     """Yields the statements that set the members of a spec which differ from their defaults."""
     yield f"    spec.dim = {part.width if part.encoding == 'sinusoidal' else part.dim};"
-    for one in fields(Frequencies):
-        name, value = one.name, getattr(part, one.name)
+    for name, value in part.changed_frequencies().items():
         member = MEMBERS.get(name, name)
-        if name == "dim" or value == getattr(DEFAULTS, name):
-            continue
         if name in ENUMS:
             yield f"    spec.{member} = POSENC_{ENUMS[name]}_{value.upper()};"
         elif name == "mrope_section":

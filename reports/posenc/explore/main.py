@@ -5,7 +5,6 @@ import gzip
 import json
 import os
 import sys
-from dataclasses import fields
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
 
@@ -15,7 +14,7 @@ from markupsafe import Markup  # a part of Jinja2
 from ..command import CommandError, Parser, file_path, suggest, write_file
 from ..engine import Engine
 from ..models.model import preset, presets, read_json
-from ..models.part import Frequencies, Part
+from ..models.part import Part
 from .concepts import concept_map
 from .course import course
 
@@ -25,7 +24,7 @@ VIEWS = tuple(sorted(path.stem for path in (HERE / "views").glob("*.js")))
 # Files of the frame, which stand before the views. Each file is a part of one script, without modules.
 FRAME = ("theme", "lib", "frame", "heatmap", "plot", "views")
 START = "beginTheme();\nexplore.ready = begin();"
-LEFT_OUT = ("dim", "freq_spacing", "mrope_section", "mrope_layout")  # of the frequencies
+LEFT_OUT = ("freq_spacing", "mrope_section", "mrope_layout")  # of the frequencies
 KIMI = '{"model_type": "kimi_k25_vision"}'  # no preset, and the one layout that no preset has
 # The kind of an encoding in the view "bias", and the member of a part for each of the view's controls.
 BIASES: Dict[str, Any] = {
@@ -52,12 +51,10 @@ def _parts() -> Iterator[Tuple[str, Dict[str, str], Part]]:
 
 def rotating_models() -> List[Dict[str, Any]]:
     """Returns the rotations of the presets: a row for each type of layers, without towers for pictures."""
-    defaults = Frequencies()
     rows: List[Dict[str, Any]] = []
     for name, facts, part in _parts():
         if part.rotates and not part.tower:
-            stated = {one.name: getattr(part, one.name) for one in fields(Frequencies) if one.name not in LEFT_OUT}
-            spec = {key: value for key, value in stated.items() if value != getattr(defaults, key)}
+            spec = {name: value for name, value in part.changed_frequencies().items() if name not in LEFT_OUT}
             rows.append({
                 "name": name, "title": facts["title"], "layers": part.name, "length": part.length,
                 "numerics": facts.get("trained_numerics", ""),

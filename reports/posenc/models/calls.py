@@ -6,16 +6,15 @@ with few tokens, at the first and at the last positions.
 
 import math
 import struct
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
-from .part import Frequencies, Part
+from .part import Part
 
 PROMPT, FEW, TABLE = 512, 8, 4096  # tokens of a prompt, of a problem that is only checked, rows of a table
 HF_F32 = ("none", "linear", "llama3", "yarn", "dynamic", "ntk", "longrope", "proportional")
 GGML_F32 = HF_F32[:-1]
 WITH_FREQUENCIES = ("sinusoidal", "sinusoidal_add", "rope_table")  # kernels whose problems have frequencies
-DEFAULT_FREQUENCIES = Frequencies()
 # Defaults of the fields of a problem, which its line leaves out.
 DEFAULTS: Dict[str, Any] = {
     "position_offset": 0, "query_offset": 0, "x_scale": 1.0, "batch": 1, "causal": False, "in_place": False,
@@ -105,19 +104,11 @@ class Calls:
             ))  # fmt: skip
 
 
-def _frequency_fields(part: Part) -> Dict[str, Any]:
-    """Returns the frequencies of a part as fields of a problem, without defaults."""
-    plan = {one.name: getattr(part, one.name) for one in fields(Frequencies)}
-    return {
-        name: value for name, value in plan.items() if value != getattr(DEFAULT_FREQUENCIES, name) and name != "dim"
-    }
-
-
 def frequencies_of(part: Part, length: int, numerics: str = "exact") -> Problem:
     """Returns the problem of the last position of a sequence, from which the program computes its frequencies."""
     kernel, dim = ("sinusoidal", "dim") if part.encoding == "sinusoidal" else ("rope_table", "rotary_dim")
     width = part.width if part.encoding == "sinusoidal" else part.dim
-    return Problem({"kernel": kernel, dim: width, **_frequency_fields(part), "numerics": numerics, "seq_len": length,
+    return Problem({"kernel": kernel, dim: width, **part.changed_frequencies(), "numerics": numerics, "seq_len": length,
                     "tokens": 1, "position_offset": length - 1})  # fmt: skip
 
 
@@ -140,7 +131,7 @@ def _added_lines(part: Part, length: int, call: Callable[..., Problem], place: s
 def sinusoidal_lines(part: Part, length: int) -> Iterator[Line]:
     """Yields sinusoids as they are added, and as a table in both numerics modes."""
     n, few, first = min(length, PROMPT), min(length, FEW), part.first
-    shape = {"dim": part.width, **_frequency_fields(part)}
+    shape = {"dim": part.width, **part.changed_frequencies()}
     layout = {"layout": "sin_cos"} if part.sin_cos else {}
     scale = {"scale": single(1 / math.sqrt(part.width))} if part.shrunk else {}
     amount = _x_scale(part)
@@ -172,8 +163,9 @@ def cosines_first_lines(part: Part, length: int) -> Iterator[Line]:
             (few, first + length - few, first + length, ""),
         ):  # fmt: skip
             label = f"table, {length} rows of {part.width // 2} cosines and as many sines" if name else ""
-            problem = Problem(kernel="rope_table", numerics=numerics, rotary_dim=part.width, **_frequency_fields(part),
-                              seq_len=seq_len, tokens=tokens, position_offset=offset)  # fmt: skip
+            problem = Problem(kernel="rope_table", numerics=numerics, rotary_dim=part.width,
+                              **part.changed_frequencies(), seq_len=seq_len, tokens=tokens,
+                              position_offset=offset)  # fmt: skip
             yield Line(problem, name, label)
     shape = {"dim": part.width, "rows": length, "x_scale": _x_scale(part), "in_place": True}
     label = f"prefill, {n} tokens, width {part.width}"
@@ -241,7 +233,7 @@ def rotation_lines(part: Part, length: int) -> Iterator[Line]:
 def table_lines(part: Part, length: int, numerics: str) -> Iterator[Line]:
     """Yields cosines and sines of the angles. Frequencies that change at a length are checked on both sides of it."""
     n, few = min(length, PROMPT), min(length, FEW)
-    shape = {"numerics": numerics, "rotary_dim": part.dim, **_frequency_fields(part)}
+    shape = {"numerics": numerics, "rotary_dim": part.dim, **part.changed_frequencies()}
     pairs, text = part.rotary_dim // 2, not part.tower
 
     def table(tokens: int, offset: int = 0, seq_len: int = 0, **more: Any) -> Problem:
@@ -359,7 +351,7 @@ def distance_lines(part: Part, length: int) -> Iterator[Line]:
     """Yields the sinusoids of distances, from the last to the first."""
     n, few = min(length, PROMPT), min(length, FEW)
     layout = {"layout": "sin_cos"} if part.sin_cos else {}
-    shape: Dict[str, Any] = {"dim": part.width, **_frequency_fields(part), **layout}
+    shape: Dict[str, Any] = {"dim": part.width, **part.changed_frequencies(), **layout}
     label = f"table of {2 * n - 1} distances, width {part.width}"
     yield Line(Problem(kernel="sinusoidal", **shape, tokens=2 * n - 1, position_offset=1 - n), "distances", label, 1)
     yield Line(Problem(kernel="sinusoidal", **shape, seq_len=n, tokens=few, position_offset=1 - n))

@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass, field, fields
-from typing import Dict, NamedTuple, Optional, Tuple
+from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 
 class Origin(NamedTuple):
@@ -43,6 +43,11 @@ class Frequencies:
     long_factor: Tuple[float, ...] = ()
     mrope_section: Tuple[int, ...] = ()
     mrope_layout: str = "qwen2_vl"
+
+    def changed_frequencies(self) -> Dict[str, Any]:
+        """Returns the parameters that differ from their defaults, without dim."""
+        stated = {one.name: getattr(self, one.name) for one in fields(Frequencies) if one.name != "dim"}
+        return {name: value for name, value in stated.items() if value != getattr(Frequencies, name)}
 
 
 @dataclass
