@@ -278,6 +278,15 @@ def test_records_that_were_cut(work: Path, report: Report) -> None:
     assert done.returncode == 2 and "no machine" in done.stderr
 
 
+@pytest.mark.parametrize("record", ['{"t":"bench","median_ns":3}', '{"t":"check","status":[]}'])
+@pytest.mark.parametrize("form", ["console", "html", "md"])
+def test_records_that_lack_members(work: Path, report: Report, record: str, form: str) -> None:
+    header = '{"t":"header","schema":"posenc.results/2"}\n{"t":"env","env_id":"m"}'
+    (work / "odd.jsonl").write_text(f"{header}\n{record}\n")
+    done = report("odd.jsonl", "--out", form)
+    assert done.returncode == 2 and "a record lacks a member" in done.stderr
+
+
 @pytest.mark.parametrize(
     "ulp, said",
     [({10: 0.5, 20: 0.5, 31: 0.5}, "everywhere"), ({10: 0.5, 20: 9.0, 31: 0.5}, "below 2^10"),
