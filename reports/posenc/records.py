@@ -1,8 +1,9 @@
 """Records: JSON Lines, which results.schema.json describes. Reads and writes them, and groups them by machine."""
 
 import json
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, Iterable, List, NoReturn, Optional, Sequence, TypeVar
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NoReturn, Optional, Sequence, TypeVar
 
 from .command import CommandError, read_text
 from .terminal import escape_hidden, is_visible
@@ -82,6 +83,17 @@ def parse(text: str, path: str) -> List[Record]:
 def load(path: str) -> List[Record]:
     """Reads the records of a file, or of standard input (-): see parse()."""
     return parse(read_text(path, "records"), path)
+
+
+@contextmanager
+def members_expected() -> Iterator[None]:
+    """Turns errors of code that reads records into a message: a member is missing, or of another type."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise CommandError(
+            f"a record lacks a member or has one of another type: {error!r}. results.schema.json describes records."
+        ) from None
 
 
 def dump(records: List[Record]) -> str:

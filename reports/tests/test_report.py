@@ -7,15 +7,17 @@ import json
 import os
 import signal
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Callable, Dict, List
 
 import pytest
-from programs import Completed, make_program, run, start, write_records
+from programs import Completed, make_program, start, write_records
 
+from posenc.__main__ import main
 from posenc.records import load
 from posenc.report.view import ByRange, View, Worst
 
 Record = Dict[str, Any]
+Report = Callable[..., "Completed[str]"]
 FILES = ["report.html", "report.md", "results.jsonl"]
 
 
@@ -89,8 +91,20 @@ def work(tmp_path: Path) -> Path:
     return path
 
 
-def report(work: Path, program: Path, *arguments: str, fake: str = "") -> "Completed[str]":
-    return run(program, "report", *arguments, env={"FAKE": fake, "NO_COLOR": "1"}, cwd=work)
+@pytest.fixture
+def report(
+    work: Path, program: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Report:
+    """Returns a function that runs posenc report ARGUMENTS in the folder, beside a program that does `fake`."""
+    monkeypatch.chdir(work)
+    monkeypatch.setenv("POSENC_PROGRAM", str(program))
+
+    def run(*arguments: str, fake: str = "") -> "Completed[str]":
+        monkeypatch.setenv("FAKE", fake)
+        status = main("report", list(arguments))
+        return Completed(arguments, status, *capfd.readouterr())
+
+    return run
 
 
 def names(folder: Path) -> List[str]:
@@ -104,14 +118,18 @@ def run_id(folder: Path) -> Any:
 # ---- the answer ----
 
 
-def test_answer_and_files(work: Path, program: Path) -> None:
-    done = report(work, program, "--dir", "rep")
+def test_answer_and_files(work: Path, report: Report) -> None:
+    done = report("--dir", "rep")
     assert done.returncode == 0, done.stderr
     assert names(work) == ["rep"] and names(work / "rep") == FILES
     assert "A made-up CPU (fake-1/none), measurement quality A\n3 of 3 checks passed" in done.stdout
     line = next(line for line in done.stdout.splitlines() if line.startswith("BLOOM"))
     assert line.split() == "BLOOM 176B decode avx2 (default) clear 7.00 µs 4.0× 2.0× 50 %".split()
     assert done.stdout.endswith("Page: rep/report.html\n") and len(done.stdout.splitlines()) <= 30
+    markdown = (work / "rep" / "report.md").read_text()
+    assert "| BLOOM 176B | decode | **avx2** | clear (±1 %) | 7.00 µs | 4.0× | 2.0× | 50 % | yes | nothing" in markdown
+    assert "- Backend: **avx2, the default**\n- How sure: clear in 1 of 1 steps\n" in markdown
+    assert "| alibi | ✓ 1 | ✓ 1 | ✓ 1 |" in markdown
     # The records of all commands become one run.
     records = load(str(work / "rep" / "results.jsonl"))
     kinds = [record["t"] for record in records]
@@ -120,8 +138,8 @@ def test_answer_and_files(work: Path, program: Path) -> None:
     assert records[-1]["complete"] and records[-1]["counts"]["pass"] == 3 and records[-1]["wall_s"] == 2.0
 
 
-def test_wrong_backend_is_never_the_answer(work: Path, program: Path) -> None:
-    done = report(work, program, fake="wrong")
+def test_wrong_backend_is_never_the_answer(work: Path, report: Report) -> None:
+    done = report(fake="wrong")
     assert done.returncode == 1
     assert "1 of 3 checks failed" in done.stdout and "FAIL alibi/f32/given/h8 on avx2" in done.stdout
     assert "autovec_v3" in next(line for line in done.stdout.splitlines() if line.startswith("BLOOM"))
@@ -130,34 +148,34 @@ def test_wrong_backend_is_never_the_answer(work: Path, program: Path) -> None:
     assert "avx2: no" in page and "1 of 3 checks failed" in page
 
 
-def test_inconclusive_checks_are_no_passes(work: Path, program: Path) -> None:
-    done = report(work, program, fake="inconclusive")
+def test_inconclusive_checks_are_no_passes(work: Path, report: Report) -> None:
+    done = report(fake="inconclusive")
     assert done.returncode == 1 and "2 of 3 checks passed, 1 inconclusive" in done.stdout
     assert "INCONCLUSIVE alibi/f32/given/h8 on avx2" in done.stdout
     assert "2 checks passed, 1 inconclusive" in (work / "posenc-report" / "report.html").read_text()
     assert "0 of 3 checks failed, 1 inconclusive" in (work / "posenc-report" / "report.md").read_text()
     fleet = (work / "posenc-report" / "results.jsonl").read_text()
     (work / "fleet.jsonl").write_text(fleet + fleet.replace("fake-1", "fake-2"))
-    assert report(work, program, "fleet.jsonl", "-o", "fleet.html").returncode == 0
+    assert report("fleet.jsonl", "-o", "fleet.html").returncode == 0
     page = (work / "fleet.html").read_text()
     assert "4 checks passed, 2 inconclusive" in page and page.count("2 checks passed, 1 inconclusive") == 2
 
 
-def test_formats(work: Path, program: Path) -> None:
+def test_formats(work: Path, report: Report) -> None:
     """Writes the formats that examples/fleet and docs/exports.md ask for, of a run of this machine and of files."""
-    assert report(work, program, "--dir", "rep", "-o", "x.csv").returncode == 0
-    done = report(work, program, "rep/results.jsonl", "--out", "console", "--out", "html:x.html", "--out", "bmf:x.json",
+    assert report("--dir", "rep", "-o", "x.csv").returncode == 0
+    done = report("rep/results.jsonl", "--out", "console", "--out", "html:x.html", "--out", "bmf:x.json",
                   "-o", "y.html", "-o", "y.md", "-o", "y.jsonl", "-o", "y.csv")  # fmt: skip
     assert done.returncode == 0 and "3 of 3 checks passed" in done.stdout, done.stderr
     assert names(work) == ["rep", "x.csv", "x.html", "x.json", "y.csv", "y.html", "y.jsonl", "y.md"]
     assert load(str(work / "y.jsonl")) == load(str(work / "rep" / "results.jsonl"))
-    assert report(work, program, "rep/results.jsonl", "--out", "md").stdout == (work / "rep" / "report.md").read_text()
+    assert report("rep/results.jsonl", "--out", "md").stdout == (work / "rep" / "report.md").read_text()
 
 
-def test_failures_of_the_program(work: Path, program: Path) -> None:
-    done = report(work, program, fake="crash")
+def test_failures_of_the_program(work: Path, report: Report) -> None:
+    done = report(fake="crash")
     assert done.returncode == 128 + signal.SIGSEGV and names(work) == []
-    done = report(work, program, fake="reject")
+    done = report(fake="reject")
     assert done.returncode == 2 and "posenc verify: --kernel: rope: no kernel" in done.stderr and names(work) == []
 
 
@@ -169,32 +187,32 @@ def test_failures_of_the_program(work: Path, program: Path) -> None:
     [("mine", "the file exists and is no earlier output (got 'mine/report.md')"), ("no/such", "No such file or"),
      ("file", "File exists (got 'file')"), ("link", "File exists (got 'link')")],
 )  # fmt: skip
-def test_nothing_of_others_is_lost(work: Path, program: Path, folder: str, problem: str) -> None:
+def test_nothing_of_others_is_lost(work: Path, report: Report, folder: str, problem: str) -> None:
     (work / "mine").mkdir()
     for name in ("mine/report.md", "mine/notes.txt", "file"):
         (work / name).write_text("buy milk")
     (work / "link").symlink_to("nowhere")
     before = names(work) + names(work / "mine")
-    done = report(work, program, "--dir", folder)
+    done = report("--dir", folder)
     assert done.returncode == 2 and problem in done.stderr and names(work) + names(work / "mine") == before
-    assert report(work, program, "--dir", "mine", "--force").returncode == 0
+    assert report("--dir", "mine", "--force").returncode == 0
     assert run_id(work / "mine") and (work / "mine" / "notes.txt").read_text() == "buy milk"
 
 
-def test_a_report_is_replaced(work: Path, program: Path) -> None:
-    report(work, program, "--dir", "rep")
+def test_a_report_is_replaced(work: Path, report: Report) -> None:
+    report("--dir", "rep")
     first = run_id(work / "rep")
     (work / "to").symlink_to("rep")
-    report(work, program, "--dir", "to/")
+    report("--dir", "to/")
     assert names(work) == ["rep", "to"] and names(work / "rep") == FILES and run_id(work / "rep") != first
 
 
-def test_other_files_are_kept(work: Path, program: Path) -> None:
-    report(work, program, "--dir", "rep")
+def test_other_files_are_kept(work: Path, report: Report) -> None:
+    report("--dir", "rep")
     (work / "x.html").write_text("buy milk")
-    done = report(work, program, "rep/results.jsonl", "-o", "x.html")
+    done = report("rep/results.jsonl", "-o", "x.html")
     assert done.returncode == 2 and "no earlier output" in done.stderr and (work / "x.html").read_text() == "buy milk"
-    assert report(work, program, "rep/results.jsonl", "-o", "x.html", "--force").returncode == 0
+    assert report("rep/results.jsonl", "-o", "x.html", "--force").returncode == 0
 
 
 # ---- signals ----
@@ -221,8 +239,8 @@ def test_interrupted_without_a_report_before(work: Path, program: Path, number: 
     assert "1 of 1 runs did not finish" in done.stdout
 
 
-def test_interrupted_with_a_report_before(work: Path, program: Path) -> None:
-    report(work, program, "--dir", "rep")
+def test_interrupted_with_a_report_before(work: Path, program: Path, report: Report) -> None:
+    report("--dir", "rep")
     before = run_id(work / "rep")
     done = interrupted(work, program, signal.SIGTERM, "--dir", "rep", "--out", "console", "-o", "x.csv")
     assert done.returncode == 143 and run_id(work / "rep") == before and "stays as it is" in done.stderr
@@ -248,16 +266,25 @@ def test_interrupted_with_a_report_before(work: Path, program: Path) -> None:
         (["--quick", "--full"], "not allowed with argument"),
     ],
 )
-def test_bad_input(work: Path, program: Path, arguments: List[str], problem: str) -> None:
-    done = report(work, program, *arguments)
+def test_bad_input(work: Path, report: Report, arguments: List[str], problem: str) -> None:
+    done = report(*arguments)
     assert done.returncode == 2 and problem in done.stderr and done.stderr.startswith("posenc report: error: ")
     assert names(work) == []
 
 
-def test_records_that_were_cut(work: Path, program: Path) -> None:
+def test_records_that_were_cut(work: Path, report: Report) -> None:
     (work / "cut.jsonl").write_text('{"t":"header","schema":"posenc.results/2","mode":"quick"}\n{"t":"check","case":')
-    done = report(work, program, "cut.jsonl")
+    done = report("cut.jsonl")
     assert done.returncode == 2 and "no machine" in done.stderr
+
+
+@pytest.mark.parametrize("record", ['{"t":"bench","median_ns":3}', '{"t":"check","status":[]}'])
+@pytest.mark.parametrize("form", ["console", "html", "md"])
+def test_records_that_lack_members(work: Path, report: Report, record: str, form: str) -> None:
+    header = '{"t":"header","schema":"posenc.results/2"}\n{"t":"env","env_id":"m"}'
+    (work / "odd.jsonl").write_text(f"{header}\n{record}\n")
+    done = report("odd.jsonl", "--out", form)
+    assert done.returncode == 2 and "a record lacks a member" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,8 @@ import math
 import uuid
 from typing import Dict, List, Optional, Tuple
 
-from ..command import CommandError
 from ..ranking import Ranked, Timing
-from ..records import SCHEMA, Machine, Record, load, machines, member, number
+from ..records import SCHEMA, Machine, Record, load, machines, member, members_expected, number
 from ..results.outcome import NOT_PASSED
 from ..verdict import machine_moved
 
@@ -205,7 +204,7 @@ def compare_files(base_path: str, head_path: str) -> List[Record]:
     out = _Differences()
     bases, heads = _read(base_path), _read(head_path)
     names = {head.env.get("env_id"): head for head in heads}
-    try:
+    with members_expected():
         for base in bases:
             single = len(bases) == len(heads) == 1
             head = heads[0] if single else names.get(base.env.get("env_id"))
@@ -215,10 +214,6 @@ def compare_files(base_path: str, head_path: str) -> List[Record]:
             if "base" not in out.compare:
                 out.compare.update(base=_side(base_path, base), head=_side(head_path, head))
             _compare_machines(out, base, head)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise CommandError(
-            f"a record lacks a member or has one of another type: {error!r}. results.schema.json describes records."
-        ) from None
     timed = any(record["t"] == "trend" for record in out.records)
     if not timed and not out.compare["results"] and not out.obstacles:
         out.obstacle("results", "none that head has", "none that base has")

@@ -9,7 +9,7 @@ from typing import List, Optional, Sequence
 
 from ..command import CommandError, Parser, check_output, file_path, positive, words_of, write_file
 from ..engine import SIGNALS, Engine
-from ..records import Record, load, machines
+from ..records import Record, load, machines, members_expected
 from ..results.main import MARKERS, Output, outputs_of, render, write_outputs
 from .page import print_summary
 
@@ -139,7 +139,8 @@ def _render(args: argparse.Namespace, outputs: Sequence[Output]) -> int:
     records = [record for path in args.files for record in load(path)]
     if not machines(records):
         raise CommandError(f"the records name no machine (got '{args.files[0]}').")
-    _write(args, outputs, records)
+    with members_expected():
+        _write(args, outputs, records)
     return 0
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, TextIO
 
 from ..command import CommandError, Parser, check_output, suggest, write_output
-from ..records import MARKER, Record, dump, load
+from ..records import MARKER, Record, dump, load, members_expected
 from .exports import to_baseline, to_bmf, to_csv, to_gbench, to_gha, to_junit
 from .github import COMMENT, SUMMARY, to_annotations, to_page
 from .outcome import to_badge
@@ -171,9 +171,5 @@ def main(arguments: List[str]) -> int:
     if not arguments or arguments[0] not in commands:
         got = f" (got '{arguments[0]}')" if arguments else ""
         raise CommandError(f"expected a subcommand{got}: {', '.join(commands)}. See posenc results --help.")
-    try:
+    with members_expected():
         return commands[arguments[0]](arguments[1:])
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        raise CommandError(
-            f"a record lacks a member or has one of another type: {error!r}. results.schema.json describes records."
-        ) from None

@@ -6,14 +6,13 @@ exactly. Machines and types of build are never mixed: each has a history of its 
 
 import json
 import math
-import sys
 from dataclasses import asdict, dataclass, field, replace
 from fnmatch import fnmatchcase
 from statistics import geometric_mean, median
-from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 from .. import units
-from ..command import CommandError, Parser, read_text
+from ..command import CommandError, Parser
 from ..ranking import timings
 from ..records import Machine, Record, grouped, load, machines, member, number
 from ..terminal import Console, console, escape_hidden, table
@@ -26,12 +25,11 @@ HEIGHTS = "▁▂▃▄▅▆▇█"
 
 
 class Wanted(NamedTuple):
-    """Patterns of the results that are wanted; of none, all are. Commits are the order of runs, oldest first."""
+    """Patterns of the results that are wanted; of none, all are."""
 
     kernels: Sequence[str] = ()
     backends: Sequence[str] = ()  # or families
     cases: Sequence[str] = ()
-    commits: Sequence[str] = ()
 
     def includes(self, record: Record) -> bool:
         """Returns whether a result is wanted."""
@@ -50,7 +48,6 @@ class Run:
     commit: str
     started: str
     dirty: bool
-    place: int  # of its commit in the list
 
     @property
     def name(self) -> str:
@@ -108,28 +105,14 @@ class History:
 # ---- runs in their order ----
 
 
-def _place(commit: str, commits: Sequence[str]) -> Optional[int]:
-    """Returns the place of a commit in a list, by as many digits as both have; None if it is not there."""
-    for at, one in enumerate(commits):
-        digits = min(len(one), len(commit))
-        if digits >= 7 and one[:digits] == commit[:digits]:
-            return at
-    return None if commits else 0
-
-
-def _runs(files: Dict[str, List[Record]], wanted: Wanted, notes: List[str]) -> Iterator[Tuple[Run, Machine]]:
-    """Yields each run of each machine. Adds a note for each run that is left out."""
+def _runs(files: Dict[str, List[Record]], wanted: Wanted) -> Iterator[Tuple[Run, Machine]]:
+    """Yields each run of each machine that has a result which is wanted."""
     for path, records in files.items():
         for machine in machines(records):
             header, commit = machine.header, str(member(machine.header, "tool.commit") or "")
-            place = _place(commit, wanted.commits)
-            if place is None:
-                notes.append(f"{path}: its commit is not in the list")
-            elif not any(map(wanted.includes, [*machine.of("bench"), *machine.of("check")])):
-                notes.append(f"{path}: it has no result that is wanted")
-            else:
+            if any(map(wanted.includes, [*machine.of("bench"), *machine.of("check")])):
                 dirty = member(header, "tool.dirty") is True
-                yield Run(path, commit, str(header.get("started") or ""), dirty, place), machine
+                yield Run(path, commit, str(header.get("started") or ""), dirty), machine
 
 
 def _results(machine: Machine, wanted: Wanted) -> Iterator[Tuple[Series, float]]:
@@ -181,14 +164,13 @@ def _name(machine: Machine) -> str:
     return f"{machine.env['env_id']}" + ("" if kind == "release" else f", {kind}")
 
 
-def histories(files: Dict[str, List[Record]], wanted: Wanted = Wanted()) -> Tuple[List[History], List[str]]:
-    """Returns the history of each machine, and notes on runs that are left out. `files` has records by path."""
-    notes: List[str] = []
-    runs = sorted(_runs(files, wanted, notes), key=lambda one: (_name(one[1]), one[0].place, one[0].started))
+def histories(files: Dict[str, List[Record]], wanted: Wanted = Wanted()) -> List[History]:
+    """Returns the history of each machine. `files` has records by path."""
+    runs = sorted(_runs(files, wanted), key=lambda one: (_name(one[1]), one[0].started))
     found = [_history(name, of, wanted) for name, of in grouped(runs, lambda one: _name(one[1])).items()]
     if not any(history.shares or history.checked for history in found):
         raise CommandError("no file has a result of that kernel, backend or case.")
-    return found, notes
+    return found
 
 
 # ---- tables ----
@@ -272,37 +254,24 @@ def print_history(out: Console, history: History, all_cases: bool) -> None:
 # ---- the command ----
 
 
-def _commits(path: str) -> List[str]:
-    lines = read_text(path, "commits").splitlines()
-    found = [line.split()[0] for line in lines if line.split()]
-    if not found:
-        raise CommandError(
-            f"there are no commits (got '{path}'). Expected one a line, as git rev-list --reverse prints."
-        )
-    return found
-
-
 def main(arguments: List[str]) -> int:
     """Shows histories. Returns the exit code."""
     parser = Parser(
         "posenc results trend",
         "Shows how near each case came to its roofline over many runs, where that\nchanged, and which errors changed.",
-        "Runs are in the order of their clocks, or of --commits. The exit code is 0 whatever they show.\n\n"
+        "Runs are in the order of their clocks. The exit code is 0 whatever they show.\n\n"
         "Examples\n  posenc results trend results/*.jsonl --kernel rope_half\n"
-        "  git rev-list --reverse main >commits\n  posenc results trend *.jsonl --commits commits",
+        "  posenc results trend results/*.jsonl --backend native --all",
     )
     parser.add_records()
     for name, what in (("kernel", "kernels"), ("backend", "backends or families"), ("case", "cases")):
         parser.add_argument(f"--{name}", metavar="GLOB", action="extend", type=lambda text: text.split(","), default=[],
                             help=f"only these {what}")  # fmt: skip
-    parser.add_argument("--commits", metavar="FILE", help="commits, oldest first: the order of runs")
     parser.add_argument("--all", action="store_true", help=f"list all cases (default: {BRIEF})")
     parser.add_argument("--json", action="store_true", help="print the histories as JSON")
     args = parser.parse_args(arguments)
-    wanted = Wanted(args.kernel, args.backend, args.case, _commits(args.commits) if args.commits else [])
-    found, notes = histories({escape_hidden(path): load(path) for path in args.files}, wanted)
-    for note in notes:
-        print(f"posenc results trend: left out: {note}", file=sys.stderr)
+    wanted = Wanted(args.kernel, args.backend, args.case)
+    found = histories({escape_hidden(path): load(path) for path in args.files}, wanted)
     if args.json:
         text = json.dumps([asdict(history) for history in found])
         print(json.dumps(json.loads(text, parse_constant=lambda name: str(float(name))), indent=1))  # as in records
