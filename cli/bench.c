@@ -3,7 +3,7 @@
  * bench --probe, --instructions and --tune.
  *
  * The timings run in a worker, which loads the plug-ins; the steps of its job are the cases. If a backend crashes or
- * hangs, another worker repeats the case without it, and does not time its kernel again.
+ * hangs, another worker repeats the case without it, and does not time it again.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "base/clock.h"
@@ -69,8 +69,7 @@ struct bench {
     bool timed;             /* at least one result */
     bool plugin_was_called; /* in this worker */
     enum bench_outcome worst;
-    char excluded[BACKENDS_MAX][POSENC_KERNEL_COUNT]
-                 [REASON]; /* why a kernel is not timed, or "" */
+    char excluded[BACKENDS_MAX][REASON]; /* why a backend is not timed, or "" */
 };
 
 /* Keeps the cases that --case and --shard select. */
@@ -139,7 +138,8 @@ static const char *exclusion_reason(void *user, const struct bench_case *bench_c
                                     const struct posenc_backend *backend)
 {
     const struct bench *bench = user;
-    const char *reason = bench->excluded[index_of(bench, backend)][bench_case->problem.kernel];
+    const char *reason = bench->excluded[index_of(bench, backend)];
+    (void)bench_case;
     return *reason != '\0' ? reason : NULL;
 }
 
@@ -147,11 +147,8 @@ static const char *exclusion_reason(void *user, const struct bench_case *bench_c
 static void load_plugins(struct bench *bench)
 {
     for (size_t i = 0; i < bench->n_backends; i++) {
-        bool wanted = false;
-        for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
-            wanted = wanted || *bench->excluded[i][k] == '\0';
         worker_set_number(i + 1);
-        if (wanted)
+        if (*bench->excluded[i] == '\0')
             plugins_load(bench->backends[i]);
     }
 }
@@ -200,31 +197,14 @@ static void receive_result(void *user, json_t *message)
     bench->progress.done = (double)(++bench->n_results) / (double)bench->n_backends;
 }
 
-/* Excludes a kernel of a backend; POSENC_KERNEL_NONE: all. */
-static void exclude(struct bench *bench, size_t backend, enum posenc_kernel kernel,
-                    const char *reason)
-{
-    for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
-        char *text = bench->excluded[backend][k];
-        if (*text == '\0' && (kernel == POSENC_KERNEL_NONE || k == (int)kernel))
-            snprintf(text, REASON, "wrong: %.280s", reason);
-    }
-}
-
-/* Excludes the backend of note_call() from timings of the kernel. Returns false if there is none, or if it is excluded
- * already. */
+/* Excludes the backend of note_call(). Returns false if there is none, or if it is excluded already. */
 static bool exclude_crashed(struct bench *bench, const struct worker_end *end)
 {
     const size_t crashed = end->status->number;
-    const enum posenc_kernel kernel = bench->cases[bench->job.step].problem.kernel;
-    if (crashed == 0 || crashed > bench->n_backends ||
-        *bench->excluded[crashed - 1][kernel] != '\0')
+    if (crashed == 0 || crashed > bench->n_backends || *bench->excluded[crashed - 1] != '\0')
         return false;
-    char reason[REASON];
-    snprintf(reason, sizeof reason, "crashed: %.130s %.130s", end->cause,
+    snprintf(bench->excluded[crashed - 1], REASON, "wrong: crashed: %.130s %.130s", end->cause,
              end->status->activity);
-    const bool loading = strcmp(end->status->activity, PLUGINS_LOADING) == 0;
-    exclude(bench, crashed - 1, loading ? POSENC_KERNEL_NONE : kernel, reason);
     return true;
 }
 
@@ -246,7 +226,8 @@ static void exclude_unloadable(struct bench *bench)
 {
     for (size_t i = 0; i < bench->n_backends; i++)
         if (plugins_load_error(bench->backends[i]))
-            exclude(bench, i, POSENC_KERNEL_NONE, plugins_load_error(bench->backends[i]));
+            snprintf(bench->excluded[i], REASON, "wrong: %.280s",
+                     plugins_load_error(bench->backends[i]));
 }
 
 static bool keep_going(void *user)

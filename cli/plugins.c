@@ -31,6 +31,7 @@ static struct plugin *plugins[MOST_PLUGINS];
 static size_t n_plugins;
 static bool loads_all; /* new plug-ins are loaded at once */
 static double limit_s = (double)NAN;
+static const char loading[] = "while it was loaded"; /* activity of a worker */
 
 void plugins_set_limit(double seconds) { limit_s = seconds; }
 
@@ -91,7 +92,7 @@ static size_t report_plugin(void *user, size_t first)
     const bool is_library = plugin->kind == PLUGIN_LIBRARY;
     char error[PLUGIN_ERROR] = "", text[PLUGIN_ERROR + 16];
     int lanes;
-    worker_set_activity(is_library, PLUGINS_LOADING);
+    worker_set_activity(is_library, "%s", loading);
     const struct posenc_backend *found = open_plugin(plugin, error);
     const bool is_plugin = found || (plugin->kind == PLUGIN_PROGRAM && program_has_started()),
                is_valid = found && plugin_check(found, error);
@@ -328,7 +329,7 @@ void plugins_load(const struct posenc_backend *backend)
     if (!plugin || plugin->is_loaded || report_text(plugin, "load_error"))
         return;
     if (plugin->kind == PLUGIN_LIBRARY)
-        worker_set_activity(true, PLUGINS_LOADING);
+        worker_set_activity(true, "%s", loading);
     const struct posenc_backend *found = open_plugin(plugin, error);
     if (!found && plugin->kind == PLUGIN_PROGRAM)
         worker_fail(error);

@@ -9,9 +9,6 @@
 #include "conformance/engine/engine.h"
 #include "conformance/engine/library.h"
 
-/* Activity of a worker (worker_set_activity()) while it loads a plug-in. */
-#define PLUGINS_LOADING "while it was loaded"
-
 /* Kinds of plug-ins, and what the path of one is. A program is loaded by starting it. */
 enum plugin_kind {
     PLUGIN_LIBRARY, /* path of a shared library */
