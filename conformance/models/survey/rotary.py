@@ -55,7 +55,8 @@ class RotaryComparer(Comparer):
         dims = [dim for _, _, dim in sizes["heads"]] if sizes else []
         if dims and (rotated > max(dims) or (rotated == getattr(config, "head_dim", None) and rotated not in dims)):
             raise ValueError(f"{rotated} channels turn of heads of {sizes['heads'][-1][-1]}")
-        return {"turns": layers, "sizes": sizes, "axes": axes_of(inspected, config)}
+        pairs = {entry["pairs"] for entry in own_entries(inspected) if entry.get("pairs") in ("half", "interleaved")}
+        return {"turns": layers, "sizes": sizes, "axes": axes_of(inspected, config), "pairs": sorted(pairs)}
 
     def compare(self, reading, expected):
         """Compares each part that is not a vision tower with the layers of its type."""
@@ -65,6 +66,8 @@ class RotaryComparer(Comparer):
             difference = compare_part(name, part, layers)
             if difference:
                 return difference
+            if expected["pairs"] and part["encoding"].replace("rope_", "") not in expected["pairs"]:
+                return f"pairs are read as {part['encoding']}, and are {' or '.join(expected['pairs'])}"
         missing = set(layers) - set(parts) - {""} if "" not in parts else set()
         if missing:
             return f"layers of type {sorted(missing)[0]} are not read"
