@@ -33,19 +33,19 @@ static const struct operand *pick_operand(const struct call_test *t, struct rand
     return &t->before.operands[draw_between(d, 0, n - 1)];
 }
 
-/* Draws a new value for an integer: a size or stride of the call, or an integer near one, or at the end of a type. */
+/* Draws a new value for an integer: a size or stride of the call, one more or less, or any integer. */
 static int64_t draw_integer(const struct call_test *t, struct random_state *d, int64_t old)
 {
     const struct operand *o = pick_operand(t, d);
-    const int i = (int)draw_between(d, 0, 3), counted = (int)draw_between(d, 1, DIM_DISTANCE);
+    const int i = (int)draw_between(d, 0, 3);
     const int64_t numbers[] = { old,
                                 old,
                                 o->shape[i],
                                 o->stride[i],
                                 o->shape[i] * o->stride[i],
-                                t->before.extent[counted] };
-    const int64_t near = numbers[draw_between(d, 0, 5)];
-    return draw_one_in(d, 3) ? near : draw_whole(d, near);
+                                facts_index_end(&t->before) };
+    const int64_t near = numbers[draw_between(d, 0, 5)], step = draw_between(d, -1, 1);
+    return draw_one_in(d, 2) ? near + step : draw_whole(d, near);
 }
 
 static void set_number(struct call_test *t, const char *name, enum field_kind kind,
@@ -157,17 +157,18 @@ static void change_place(struct call_test *t, struct random_state *d, const stru
     const int row = (int)(o - t->before.operands);
     const int64_t pick = draw_between(d, 0, 5), odd = draw_between(d, 1, 3);
     const struct operand *other = pick > 1 ? pick_operand(t, d) : o;
+    const bool is_null = pick == 0;
     if (other != o) {
         join(t, d, o, other);
         return;
     }
     t->places[row] =
-        (struct place){ .row = row, .is_null = pick != 1, .odd = pick == 1 ? (int)odd : 0 };
-    if (pick == 1)
-        note(t, "move %s by %d bytes", o->row->name, (int)odd);
-    else
+        (struct place){ .row = row, .is_null = is_null, .odd = is_null ? 0 : (int)odd };
+    if (is_null)
         note(t, "set %s to NULL", o->row->name);
-    if (pick != 1 && o->row->role == ROLE_X && draw_one_in(d, 2))
+    else
+        note(t, "move %s by %d bytes", o->row->name, (int)odd);
+    if (is_null && o->row->role == ROLE_X && draw_one_in(d, 2))
         set_number(t, "x.rank", FIELD_ENUM,
                    o->row->offset + offsetof(struct posenc_tensor, rank), 0);
 }
@@ -238,7 +239,7 @@ static void change_row(struct call_test *t, struct random_state *d, const struct
         change_rank(t, o, pick == 8);
     else if (is_tensor && pick < 11)
         change_extent(t, d, o, dim);
-    else if (pick % 3 == 0)
+    else if (pick % 2 == 0)
         change_element(t, d, o);
     else
         change_place(t, d, o);
@@ -328,8 +329,9 @@ static void apply_claimed_size(struct call_test *t)
 /* Makes one or two changes in most cases, else three or none. */
 void changes_make(struct call_test *t)
 {
+    static const int numbers[] = { 0, 1, 1, 1, 1, 1, 2, 2, 2, 3 };
     struct random_state d = { .seed = t->seed };
-    const int n = (int)draw_between(&d, 5, 24) / 8;
+    const int n = numbers[draw_between(&d, 0, 9)];
     t->after = t->before;
     t->size = t->after.signature->size;
     for (int i = 0; i < n; i++) {

@@ -20,9 +20,10 @@ int64_t draw_whole(struct random_state *d, int64_t near)
                    end = UINT64_C(1) << powers[draw_between(d, 0, 11)],
                    beside = end + (uint64_t)draw_between(d, -1, 1),
                    any = draw_bits(d) >> draw_between(d, 1, 33);
-    const uint64_t values[] = { at + 1, at - 1, at * 2,     0 - at, at + few,
-                                small,  beside, 0 - beside, any,    0 - any };
-    return (int64_t)values[draw_between(d, 0, 9)];
+    const uint64_t values[] = { at + 1, at - 1,     at * 2,
+                                0 - at, at + few,   small,
+                                beside, 0 - beside, draw_one_in(d, 2) ? any : 0 - any };
+    return (int64_t)values[draw_between(d, 0, 8)];
 }
 
 double draw_real(struct random_state *d, double near)
