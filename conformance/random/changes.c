@@ -33,7 +33,7 @@ static const struct operand *pick_operand(const struct call_test *t, struct rand
     return &t->before.operands[draw_between(d, 0, n - 1)];
 }
 
-/* Draws a new value for an integer: a size or stride of the call, or an integer near one, or at the end of a type. */
+/* Draws a new value for an integer: a size or stride of the call, one more or less, or any integer. */
 static int64_t draw_integer(const struct call_test *t, struct random_state *d, int64_t old)
 {
     const struct operand *o = pick_operand(t, d);
@@ -44,8 +44,8 @@ static int64_t draw_integer(const struct call_test *t, struct random_state *d, i
                                 o->stride[i],
                                 o->shape[i] * o->stride[i],
                                 facts_index_end(&t->before) };
-    const int64_t near = numbers[draw_between(d, 0, 5)];
-    return draw_one_in(d, 3) ? near : draw_whole(d, near);
+    const int64_t near = numbers[draw_between(d, 0, 5)], step = draw_between(d, -1, 1);
+    return draw_one_in(d, 2) ? near + step : draw_whole(d, near);
 }
 
 static void set_number(struct call_test *t, const char *name, enum field_kind kind,
