@@ -408,7 +408,7 @@ def spaces() -> Dict[str, Dict[str, Any]]:
         "rope_interleaved": {"x": x, "cos": np.cos(angle), "sin": np.sin(angle)},
         "rope_qk_norm": {"x": x, "w": 1, "epsilon": 0, "weight_offset": 0},
         "timestep_embedding": {"t": np.arange(17) * 62.5, "rope_theta": 10000.0, "n": 160, "shift": 0},
-        "sincos_2d": {"w": 10000.0 ** (-4 * np.arange(192) / 768), "x": grid % 14, "y": grid // 14},
+        "sincos_2d": {"w": 10000.0 ** (-4 * np.arange(192) / 768), "x": grid // 14, "y": grid % 14},
         "learned_add": {"x": x, "x_scale": 1, "table": x, "p": p[:4]},
         "learned_grad": {"out": np.zeros((2, 4)), "p": [0, 1, 0, 0], "x": x},
         "padding_positions": {"mask": np.array([[1, 1, 0]]), "padding_idx": 1},
