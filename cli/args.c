@@ -68,7 +68,8 @@ static const struct option_spec specs[] = {
       "place rows at positions, or at times with fractions, e.g. 0..63,-5 or 0..1000:62.5", 0,
       0 },
     { "grid", 0, INTEGER, FOR_TABLE, OFFSET(grid), "WIDTH",
-      "place rows as a picture, row by row: position_kind=i64 mrope_grid=WIDTH of the problem",
+      "place rows as a picture, row by row: position_kind=i64 mrope_grid=WIDTH of the problem, "
+      "with the axes in the order of the model",
       1, INT32_MAX },
     { "plugin", 0, PATHS, CALLS | FOR_LIST, OFFSET(plugin), "LIB",
       "add the backend of a shared library (struct posenc_backend posenc_plugin)", 0, 0 },

@@ -221,6 +221,7 @@ static void find_base(const struct cli *cli, enum posenc_kernel kernel,
                    "its encoding is %s: expected a model that calls %s", model->encoding,
                    posenc_kernel_name(kernel));
     input->problem = keep_frequencies(&call->problem);
+    input->column_first = call->column_first;
 }
 
 /* Returns the kernel at the start of a line, or POSENC_KERNEL_NONE. */

@@ -40,6 +40,7 @@ void problem_read_option(const struct cli *cli, struct problem_line *line, struc
 /* Problem from a line, over the call of a model if --model is set. */
 struct model_problem {
     struct problem problem;
+    bool column_first; /* in a picture, columns are the axis before rows */
     struct arena arena;
     struct model model; /* owns memory of `problem` */
 };

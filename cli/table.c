@@ -13,6 +13,7 @@
 
 enum { DEFAULT_TOKENS = 16, RANGE_BYTES = 80, MOST_ROWS = 1 << 29 };
 static const double position_max = 2147483647.0;
+static const double time_max = 2147483520.0; /* the last f32 below 2^31 */
 
 /* ---- The operand TABLE ---- */
 
@@ -57,6 +58,12 @@ static const char *parse_table(const struct cli *cli, enum table_kind *kind)
                "needs --problem 'rope_table rotary_dim=128 ...' or --model NAME");
 }
 
+static bool is_set(const struct problem *problem, const char *name)
+{
+    struct field field;
+    return kernel_field_find(problem->kernel, name, &field) && !field_is_blank(&field, problem);
+}
+
 /* Returns true if a field is a parameter of another scaling. Lengths are allowed with every scaling. */
 static bool is_of_other_scaling(const char *name, enum posenc_scaling scaling)
 {
@@ -74,6 +81,10 @@ static bool is_of_other_scaling(const char *name, enum posenc_scaling scaling)
 static void check_effect(const struct cli *cli, enum table_kind kind,
                          const struct problem *problem)
 {
+    static const char *const needs[][2] = { { "mrope_layout", "mrope_section" },
+                                            { "mrope_grid", "mrope_section" },
+                                            { "xpos_centre", "xpos_scale_base" },
+                                            { "xpos_inverse", "xpos_scale_base" } };
     struct field field;
     if (cli->layer_type && cli->model.n == 0)
         cli_reject("--layer-type", cli->layer_type,
@@ -86,14 +97,20 @@ static void check_effect(const struct cli *cli, enum table_kind kind,
     if (cli->positions && (problem->tokens > 0 || problem->first != 0))
         cli_reject("--positions", NULL,
                    "has no effect with tokens, positions or position_offset in the problem");
-    if (cli->grid > 0 && (kind != TABLE_VALUES || problem->freqs.mrope_section[0] == 0))
-        cli_reject("--grid", NULL, "has no effect here: it is for values with mrope_section");
+    if (cli->grid > 0 && (kind != TABLE_VALUES || problem->freqs.mrope_section[1] == 0))
+        cli_reject("--grid", NULL,
+                   "has no effect here: it is for values with two or three axes in "
+                   "mrope_section");
     if (cli->grid > 0 && cli->positions)
         cli_reject("--grid", NULL, "expected without --positions");
     if ((kind == TABLE_FREQUENCIES || kind == TABLE_DRIFT) &&
         cli->backend.n + cli->plugin.n > 0)
         cli_reject(cli->backend.n > 0 ? "--backend" : "--plugin", NULL,
                    "has no effect here: it is for values and errors");
+    for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
+        if (is_set(problem, needs[i][0]) && !is_set(problem, needs[i][1]))
+            cli_reject("--problem", NULL, "%s has no effect here: it needs %s", needs[i][0],
+                       needs[i][1]);
     for (int i = 0; cli->model.n == 0 && kernel_field(problem->kernel, i, &field); i++)
         if (is_of_other_scaling(field.name, problem->freqs.scaling) &&
             !field_is_blank(&field, problem))
@@ -107,6 +124,7 @@ static void check_effect(const struct cli *cli, enum table_kind kind,
 struct listed_rows {
     int64_t n; /* 0: the problem has the positions */
     bool are_times;
+    bool column_first; /* of --grid: columns are the axis before rows */
     double largest;
     int64_t *positions; /* [n]; NULL before they are stored, and if they are times */
     float *times;
@@ -117,12 +135,17 @@ struct number_range {
     int64_t rows;
 };
 
-/* Reads a number or a range from `length` characters. B is included even if (B - A) / STEP is slightly below an
+static bool is_whole(const struct number_range *range)
+{
+    return range->from == floor(range->from) && range->step == floor(range->step);
+}
+
+/* Reads a number or a range. In a range with fractions, B is included even if (B - A) / STEP is slightly below an
  * integer. */
-static bool read_range(const char *at, size_t length, struct number_range *range)
+static bool read_range(const char *piece, struct number_range *range)
 {
     char text[RANGE_BYTES];
-    snprintf(text, sizeof text, "%.*s", (int)length, at);
+    snprintf(text, sizeof text, "%s", piece);
     char *dots = strstr(text, ".."), *to = dots ? dots + 2 : text,
          *colon = dots ? strchr(to, ':') : NULL;
     if (dots)
@@ -130,13 +153,12 @@ static bool read_range(const char *at, size_t length, struct number_range *range
     if (colon)
         *colon = '\0';
     range->step = 1.0;
-    if (length >= sizeof text || !parse_real(text, &range->from) ||
-        !parse_real(to, &range->to) || (colon && !parse_real(colon + 1, &range->step)) ||
-        range->step <= 0.0 || range->from > range->to || range->from < -position_max ||
-        range->to > position_max)
+    if (!parse_real(text, &range->from) || !parse_real(to, &range->to) ||
+        (colon && !parse_real(colon + 1, &range->step)) || range->step <= 0.0 ||
+        range->from > range->to)
         return false;
-    range->rows =
-        (int64_t)floor(fmin((range->to - range->from) / range->step, MOST_ROWS) + 1e-6) + 1;
+    const double steps = fmin((range->to - range->from) / range->step, MOST_ROWS);
+    range->rows = (int64_t)floor(steps + (is_whole(range) ? 0.0 : 1e-6)) + 1;
     return true;
 }
 
@@ -152,17 +174,23 @@ static void store_range(const struct number_range *range, struct listed_rows *li
 /* Counts the rows of --positions, and stores them if there is memory for them. */
 static void read_rows(const struct cli *cli, struct listed_rows *listed)
 {
-    struct number_range range;
+    struct number_range range = { 0 };
+    char piece[RANGE_BYTES];
     int64_t n = 0;
     for (const char *at = cli->positions, *end; at; at = *end ? end + 1 : NULL) {
         end = at + strcspn(at, ",");
-        if (!read_range(at, (size_t)(end - at), &range))
-            cli_reject("--positions", cli->positions,
-                       "expected numbers from -2147483647 to 2147483647 and ranges A..B or "
-                       "A..B:STEP with A <= B and a step above 0, separated by commas");
+        const int length = snprintf(piece, sizeof piece, "%.*s", (int)(end - at), at);
+        const bool is_valid = length < RANGE_BYTES && read_range(piece, &range);
+        listed->are_times |= is_valid && !is_whole(&range);
+        const double most = listed->are_times ? time_max : position_max;
+        if (!is_valid || range.from < -most || range.to > most)
+            cli_reject("--positions", piece,
+                       "expected numbers from -%.0f to %.0f and ranges A..B or A..B:STEP with "
+                       "A <= B and a step above 0, separated by commas",
+                       most, most);
+        const double last = fmin(range.from + (double)(range.rows - 1) * range.step, range.to);
         store_range(&range, listed, n);
-        listed->are_times |= range.from != floor(range.from) || range.step != floor(range.step);
-        listed->largest = n == 0 ? range.to : fmax(listed->largest, range.to);
+        listed->largest = n == 0 ? last : fmax(listed->largest, last);
         n += range.rows;
         if (n > MOST_ROWS)
             cli_reject("--positions", NULL, "too many rows: expected at most %d", MOST_ROWS);
@@ -224,12 +252,20 @@ static void set_positions(const struct cli *cli, struct call *call, struct liste
     };
 }
 
+/* Makes the column the first of two axes, as in the vision towers of Kimi K2.5, Gemma 4 and Llama 4. */
+static void swap_axes(struct posenc_positions *positions)
+{
+    positions->data = (const int64_t *)positions->data + positions->stride_axis;
+    positions->stride_axis = -positions->stride_axis;
+}
+
 static void compute_values(const struct cli *cli, struct problem *problem, struct call *call,
                            struct listed_rows *listed)
 {
     const struct posenc_backend *backend = select_one(cli, problem->kernel);
     if (kernel_has_freqs(problem->kernel))
         set_rows(cli, problem, listed);
+    listed->column_first &= problem_axes(problem) == 2;
     problem_check_cost(problem, false);
     enum posenc_status status = call_create(call, problem, &tensor_allocator_default);
     if (status != POSENC_OK)
@@ -238,6 +274,8 @@ static void compute_values(const struct cli *cli, struct problem *problem, struc
         problem_reject_empty(cli, problem);
     if (listed->n > 0)
         set_positions(cli, call, listed);
+    if (listed->column_first)
+        swap_axes(call_positions(call));
     worker_enter_kernel(posenc_kernel_name(problem->kernel));
     status = call_run(call, backend);
     worker_leave_kernel();
@@ -267,7 +305,8 @@ static void write_position(const struct call *call, const struct listed_rows *li
     else
         for (int axis = 0; axis < problem_axes(p); axis++)
             fprintf(out, listed->are_times ? "%s%.9g" : "%s%.0f", axis > 0 ? "," : "",
-                    problem_time(p, row / p->tokens, row % p->tokens, axis));
+                    problem_time(p, row / p->tokens, row % p->tokens,
+                                 listed->column_first ? 1 - axis : axis));
 }
 
 /* Writes a header such as position,cos[0],...,sin[0],... and a line for each row. Nine significant digits identify an
@@ -331,12 +370,12 @@ static void check_format(const struct call *call, const char *format)
         cli_reject("--out", format, "NumPy has no bf16: expected csv or safetensors");
 }
 
-static void write_values(const struct cli *cli, struct problem *problem,
+static void write_values(const struct cli *cli, struct model_problem *input,
                          const struct outputs *outputs)
 {
-    struct listed_rows listed = { 0 };
+    struct listed_rows listed = { .column_first = cli->grid > 0 && input->column_first };
     struct call call;
-    compute_values(cli, problem, &call, &listed);
+    compute_values(cli, &input->problem, &call, &listed);
     for (size_t i = 0; i < outputs->n; i++)
         check_format(&call, outputs->output[i].format->name);
     for (size_t i = 0; i < outputs->n; i++) {
@@ -360,7 +399,7 @@ int command_table(struct cli *cli)
     check_effect(cli, kind, &input.problem);
     outputs_open(cli, &outputs);
     if (kind == TABLE_VALUES)
-        write_values(cli, &input.problem, &outputs);
+        write_values(cli, &input, &outputs);
     for (size_t i = 0; i < outputs.n && kind != TABLE_VALUES; i++)
         table_write_columns(cli, kind, &input.problem, &outputs.output[i]);
     outputs_commit(&outputs);

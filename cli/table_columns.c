@@ -271,8 +271,11 @@ static void write_mode(const struct selection *selected, const struct posenc_fre
     struct posenc_freqs *freqs = NULL;
     struct posenc_error error = { 0 };
     in_mode.numerics = numerics;
-    if (posenc_freqs_create(&in_mode, &freqs, &error) != POSENC_OK)
+    const enum posenc_status status = posenc_freqs_create(&in_mode, &freqs, &error);
+    if (status == POSENC_ERR_ARGUMENT && numerics != POSENC_NUMERICS_EXACT)
         cli_print_note("posenc table: skipped: %s: %s\n", numerics_names[numerics], error.what);
+    else if (status != POSENC_OK)
+        cli_reject_status("frequencies", status, &error);
     for (size_t i = 0; freqs && i < selected->n; i++)
         write_curve(
             (struct curve_name){ numerics_names[numerics], "", selected->backends[i]->name },

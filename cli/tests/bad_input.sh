@@ -64,18 +64,25 @@ rejects 'model of another encoding' 'gpt2: its encoding is learned: expected a m
 rejects 'layers of no model' '--layer-type: text: has no effect here' table --problem "$plan" --layer-type text
 rejects 'a backend of frequencies' '--backend: has no effect here' table frequencies --problem "$plan" --backend scalar
 rejects 'a parameter of another scaling' 'factor has no effect here: scaling none does not take it' table --problem "$plan factor=2"
+rejects 'a parameter that needs another' 'xpos_centre has no effect here: it needs xpos_scale_base' table --problem "$plan xpos_centre=2"
+rejects 'a layout without sections' 'mrope_layout has no effect here: it needs mrope_section' table --problem "$plan mrope_layout=kimi"
 rejects 'factors of another length' 'short_factor: not given: expected 4 elements' \
     table --model phi-4-mini --problem "$plan" --positions 1
 rejects 'positions of columns' '--positions: has no effect here: it is for values' table frequencies --problem "$plan" --positions 1
 rejects 'positions of a bias' '--positions: has no effect here: alibi is not computed' \
     table --problem 'alibi heads=1 queries=1 keys=1' --positions 1
 rejects 'a picture without sections' '--grid: has no effect here: it is for values with' table --problem "$plan" --grid 4
+rejects 'a picture of one axis' '--grid: has no effect here: .*two or three axes' table --problem "$plan mrope_section=4" --grid 4
 rejects 'a picture and positions' '--grid: expected without' table --problem "$plan mrope_section=2,2" --grid 4 --positions 1,2
 rejects 'positions twice' '--positions: has no effect with tokens' table --problem "$plan tokens=4" --positions 1
 for value in 2147483648 -2147483648 5..1 1,,2 1.. ..5 1...5 0..9..1 one 1,2, ' 1' \
     2147483648.0 -3e9.0 1.5,inf 5.5..1 1:2 0..1:0 0..1:-1 0..1: 0..1:x 0..1:1:1; do
     rejects "positions '$value'" '--positions: .*expected numbers' table --problem "$plan" --positions "$value" -o x.csv
 done
+for value in 2147483647,0.5 0.5,2147483647 0..2147483647:0.5; do
+    rejects "times '$value'" '--positions: [0-9.:]*2147483647[0-9.:]*: expected numbers from -2147483520' table --problem "$plan" --positions "$value"
+done
+rejects 'a wrong piece of a list' '--positions: 7x: expected' table --problem "$plan" --positions 1,7x,9
 rejects 'rows without end' '--positions: too many rows: expected at most' table --problem "$plan" --positions 0..1e9:1e-300
 rejects 'rows of too many bytes' 'tokens=500000001: the call has .* bytes; at most' table --problem 'sinusoidal dim=65536' --positions 0..500000000
 

@@ -51,6 +51,13 @@ rejects 'a type of layers where all are alike' '--layer-type: full_attention: ex
 echo '{"model_type":"musicgen_decoder","hidden_size":64,"num_attention_heads":4,"max_position_embeddings":100}' >musicgen.json
 rejects 'cosines before sines are two tables' 'has all cosines before all sines: expected posenc table rope_table' \
     table sinusoidal --config "$scratch/musicgen.json"
+# Kimi K2.5's tower turns by the column of a patch, then by its row: each pair of columns changes places.
+echo '{"model_type":"kimi_k25","text_config":{"model_type":"deepseek_v3"},"vision_config":{"model_type":"kimi_k25_vision"}}' >kimi.json
+run "$POSENC" table --problem 'rope_table rotary_dim=72 mrope_section=18,18 mrope_layout=kimi tokens=6' --grid 3
+awk -F, 'NR > 1 { for (i = 1; i < NF; i += 2) printf "%s,%s%s", $(i + 1), $i, i + 1 < NF ? "," : "\n" }' stdout >wanted
+run "$POSENC" table --config "$scratch/kimi.json" --layer-type vision --problem 'rope_table tokens=6' --grid 3
+sed 1d stdout | cut -d, -f1,2 | sed -n '2p;4p' >positions
+same 'a tower, its own order' "$(paste -s -d ' ' positions) $(sed 1d stdout | cmp - wanted && wc -l <wanted)" '1,0 0,1 6'
 # longrope by the length of the sequence: the largest position and 1, unless it is given.
 long='^posenc table: longrope: the long factors, of 4097 tokens, the largest position and 1, where 4096 were trained on'
 for at in 4095 4096; do
@@ -63,6 +70,8 @@ for at in 4095 4096; do
 done
 says 'longrope: long factors are said' "$long"
 if [ "$(sed -n 2p wanted.4095)" = "$(sed -n 2p wanted.4096)" ]; then fail 'longrope: the length counts' 'it does not'; else pass 'longrope: the length counts'; fi
+run "$POSENC" table rope_table --model phi-4-mini --positions 0..4096:1000
+hushes 'longrope: the last row counts, not the end of its range' longrope
 run "$POSENC" table rope_table --model phi-4-mini --positions 4,4095.5
 hushes 'longrope: a time is in the token before it' longrope
 

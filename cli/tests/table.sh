@@ -42,6 +42,8 @@ prints 'times: lists and ranges' '0 0.100000001 0.200000003 0.300000012 999.25 -
 alike 'a whole time is a position' --problem 'sinusoidal dim=64 position_kind=f32' --positions 0..9,999,-4,16777216 = \
     --problem 'sinusoidal dim=64' --positions 0..9,999,-4,16777216
 prints 'steps' '3 5 7 -1' 'cut -d, -f1 | sed 1d' --problem 'sinusoidal dim=4' --positions 3..8:2,-1
+prints 'whole steps end before B' '0 1000000 0 1073741824' 'cut -d, -f1 | sed 1d' \
+    --problem 'sinusoidal dim=4' --positions 0..1999999:1000000,0..2147483647:1073741824
 prints 'each batch has the positions of the option' '7 9 7 9' 'cut -d, -f1 | sed 1d' \
     --problem 'rope_table rotary_dim=4 batch=2' --positions 7,9
 alike 'positions of the problem are those of the option' \
@@ -54,6 +56,13 @@ prints 'and so has each axis' 'position 7 9' 'cut -d, -f1' \
 picture='rope_table rotary_dim=20 mrope_section=4,3,3 tokens=16'
 prints 'a picture row by row' 'position[0],position[1],position[2] 0,0,0 0,0,4 0,1,0 0,3,0' \
     'cut -d, -f1-3 | sed -n "1p;2p;6p;7p;17p"' --problem "$picture" --grid 5
+# Coordinates of DETR: the times of a row differ by axis.
+detr='sinusoidal dim=8 mrope_section=2,2 mrope_layout=qwen2_vl_vision tokens=5 position_kind=f32 mrope_grid=2 time_step=0.3'
+prints 'times of each axis' '0,0 0.300000012,1.29999995 1.60000002,0.600000024 1.89999998,1.89999998 3.20000005,1.20000005' \
+    'sed 1d | cut -d, -f1,2' --problem "$detr"
+cut -d, -f3-6 stdout | sed 1d >wanted
+prints 'rotate its columns' "$(paste -s -d ' ' wanted)" 'cut -d, -f2- | sed 1d' \
+    --problem 'sinusoidal dim=4' --positions 0,0.300000012,1.60000002,1.89999998,3.20000005
 alike 'it is a field of the problem' --problem "$picture position_kind=i64 mrope_grid=5" = --problem "$picture" --grid 5
 
 # ---- Values: by backend, of any kernel ----

@@ -74,6 +74,7 @@ static int read_case(const json_t *from, struct model *m, char error[MODEL_ERROR
     copy_text(from, "step", c->step, sizeof c->step);
     copy_text(from, "layers", c->layers, sizeof c->layers);
     c->times = json_integer_value(json_object_get(from, "times"));
+    c->column_first = json_is_true(json_object_get(from, "column_first"));
     return read_problem(json_object_get(from, "problem"), m, &c->problem, error);
 }
 

@@ -31,11 +31,12 @@
 enum { MODEL_ERROR = 2048, MODEL_NOTES = 2048, MODEL_MAX_PARTS = 4, MODEL_MAX_CASES = 48 };
 
 struct model_case {
-    char id[96];     /* "rope_half/f32/given/llama-3.1-8b-decode" */
-    char label[64];  /* "decode, 1 token, 32 + 8 heads of 128" */
-    char step[24];   /* "decode", "vision-image"; "" if the call replaces another */
-    int64_t times;   /* calls in a step; 0: unknown */
-    char layers[24]; /* "full_attention", "vision", "encoder", ...; "" for all layers */
+    char id[96];       /* "rope_half/f32/given/llama-3.1-8b-decode" */
+    char label[64];    /* "decode, 1 token, 32 + 8 heads of 128" */
+    char step[24];     /* "decode", "vision-image"; "" if the call replaces another */
+    int64_t times;     /* calls in a step; 0: unknown */
+    char layers[24];   /* "full_attention", "vision", "encoder", ...; "" for all layers */
+    bool column_first; /* positions of a patch are its column, then its row */
     struct problem problem;
 };
 
