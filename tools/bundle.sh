@@ -79,7 +79,7 @@ bundle_fill() {
     bundle_libraries && bundle_python || return 1
     mkdir "$bundle_top/fleet" "$bundle_top/ci" "$bundle_top/include" && cp examples/fleet/*.sh "$bundle_top/fleet" &&
         cp examples/ci/compare.sh "$bundle_top/ci" &&
-        cp -R impl/include/posenc.h impl/include/posenc "$bundle_top/include" && cp LICENSE "$bundle_top" || return 1
+        cp -R impl/include/posenc.h impl/include/posenc_kernels.def impl/include/posenc "$bundle_top/include" && cp LICENSE "$bundle_top" || return 1
     for package in libjansson4 libbenchmark1 libsleef3 gcc-$bundle_runtime-base; do
         cp -L "$bundle_sysroot/usr/share/doc/$package/copyright" "$bundle_top/licences/$package" || return 1
     done

@@ -179,7 +179,7 @@ same 'no output repeats the message' "$(grep -c 'posenc compare: error' output)"
 
 inside="$scratch/a bundle/posenc"
 mkdir -p "$inside/bin" "$inside/ci" "$inside/include" && cp "$ci/compare.sh" "$inside/ci" &&
-    cp -R "$root/impl/include/posenc.h" "$root/impl/include/posenc" "$inside/include" && echo '#error this one' >>"$inside/include/posenc.h" &&
+    cp -R "$root/impl/include/posenc.h" "$root/impl/include/posenc_kernels.def" "$root/impl/include/posenc" "$inside/include" && echo '#error this one' >>"$inside/include/posenc.h" &&
     printf '#!/bin/sh\necho "a bundle" >&2\nexec "%s" "$@"\n' "$POSENC" >"$inside/bin/posenc" && chmod +x "$inside/bin/posenc"
 tar -czf bundle.tar.gz -C "$scratch/a bundle" posenc
 test_step 'an address of a bundle needs its sum' 2 'expected POSENC_BUNDLE_SHA256' \

@@ -150,6 +150,13 @@ def added_tensor(distance, extra):
     return change
 
 
+def covered(header, data):
+    """Moves out by 8 bytes, and adds a tensor of its first 8: a gap as large as the overlap."""
+    header['out']['data_offsets'] = [8, 8 + len(data)]
+    header['second'] = {'dtype': 'I32', 'shape': [2], 'data_offsets': [8, 16]}
+    return header, bytes(8) + data
+
+
 def with_metadata(**members):
     def change(header, data):
         header['__metadata__'].update(members)
@@ -203,7 +210,7 @@ MISTAKES = {
     'huge': out(lambda shape: [2**40, 2**40]), 'negative': out(lambda shape: [-1] + shape[1:]),
     'offsets': out(data_offsets=[0, 2**60]), 'backwards': out(data_offsets=[8, 0]),
     'texts': out(data_offsets='all'), 'overlap': added_tensor(-4, b''),
-    'gap': added_tensor(4, bytes(8)), 'extra': added_tensor(0, bytes(4)),
+    'gap': added_tensor(4, bytes(8)), 'covered': covered, 'extra': added_tensor(0, bytes(4)),
     'beyond': added_tensor(0, b''),
     'number': with_metadata(prompt='2'), 'no_number': alone(prompt=''), 'no_text': with_metadata(a=1),
     'error': alone(error='no GPU \033[31m here'), 'nothing': alone(), 'error_end': alone(error='no GPU'),

@@ -90,7 +90,8 @@ less 1 data_offsets of its tensor 'out' are .0, [0-9]+.: expected [0-9]+ bytes b
 rank 1 shape of its tensor 'out' is .1,1,.*: expected at most 4 integers
 huge 1 shape of its tensor 'out' is .1099511627776,.*: expected at most 4 integers from 0 to 4294967295
 negative 1 shape of its tensor 'out' is .-1,.*: expected at most 4 integers
-overlap 1 its tensors overlap or leave gaps: they have [0-9]+ bytes, and their data [0-9]+
+overlap 1 its tensors 'out' and 'second' overlap
+covered 1 its tensors 'out' and 'second' overlap
 error 1 ^the program reports an error: no GPU .* here
 error_declined 1 ^the program reports an error: no GPU
 no_error 1 ^the program reports an error: .an empty text.
@@ -98,7 +99,7 @@ error_end 2 ^the program reports an error: no GPU
 nan_end 2 got nan want .* at batch 0
 no_text 1 the member of __metadata__ .a. is 1: expected a string
 no_metadata 1 its __metadata__ is missing: expected an object
-gap 1 its tensors overlap or leave gaps: they have [0-9]+ bytes, and their data [0-9]+
+gap 1 its tensors leave 4 of [0-9]+ bytes uncovered
 beyond 1 ^the program did not answer within 10 s after [0-9]+ of [0-9]+ bytes of its data, at prompt 3
 newline 1 ^the program did not answer within 10 s after [0-9]+ of [0-9]+ bytes of its header, at prompt 3
 cut 1 ^the program ended by exit.0. after [0-9]+ of [0-9]+ bytes of its data, at prompt 3 in alibi/f32/
@@ -191,12 +192,15 @@ ours, theirs = socket.socketpair()
 command = [sys.argv[1], 'verify', '--exec', f'fd:{theirs.fileno()}', '--kernel', 'alibi,rope_half', '--suite', 'vectors', '--out', 'jsonl']
 verify = subprocess.Popen(command, pass_fds=[theirs.fileno()])
 theirs.close()
-subprocess.run([sys.executable, sys.argv[2]], stdin=ours, stdout=ours)
+subprocess.run([sys.executable, *sys.argv[2:]], stdin=ours, stdout=ours)
 sys.exit(verify.wait())
 PY
 # shellcheck disable=SC2086  # words
 run $watched "$python" over_socket.py "$POSENC" "$here/program.py"
 same 'a socket, kernel after kernel' "$status $(count fail) $(count crash) $([ "$(count pass)" -gt 60 ] && echo many)" '0 0 0 many'
+# shellcheck disable=SC2086  # words
+run $watched "$python" over_socket.py "$POSENC" "$here/program.py" f64 gap
+same 'a message with a gap, and the next kernel' "$status $(count fail) $(count crash) $([ "$(count pass)" -gt 30 ] && echo many)" '1 1 0 many'
 run "$python" -c 'import socket, subprocess, sys
 ours, theirs = socket.socketpair(type=socket.SOCK_DGRAM)
 sys.exit(subprocess.call([sys.argv[1], "verify", "--exec", f"fd:{theirs.fileno()}"], pass_fds=[theirs.fileno()]))' "$POSENC"

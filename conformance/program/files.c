@@ -172,7 +172,7 @@ static bool read_file(FILE *file, const struct prompt *prompt, struct message *a
                *number = message_text(&prompt->message, "prompt");
     if (read == MESSAGE_CUT)
         return notation_fail(reason, "it %s%.180s", *cut ? "ends " : "is empty", cut);
-    if (read == MESSAGE_WRONG)
+    if (read != MESSAGE_WHOLE)
         return notation_fail(reason, "%s", cut);
     if (fgetc(file) != EOF)
         return notation_fail(reason, "it is longer than its header says");

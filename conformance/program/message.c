@@ -147,69 +147,85 @@ static bool read_shape(const json_t *shape, int64_t sizes[MESSAGE_DIMS])
     return true;
 }
 
-/* Reads a tensor's entry of the header. */
-static bool read_entry(struct message *message, const char *name, const json_t *entry,
-                       size_t most_bytes, char reason[MESSAGE_TEXT])
+/* Reads the place of a tensor's data. */
+static bool read_offsets(const char *name, json_t *entry, uint64_t *from, uint64_t *to,
+                         char reason[MESSAGE_TEXT])
 {
-    json_t *type = json_object_get(entry, "dtype"), *shape = json_object_get(entry, "shape"),
-           *offsets = json_object_get(entry, "data_offsets");
-    const char *dtype = json_string_value(type);
-    int64_t sizes[MESSAGE_DIMS];
-    json_int_t from, to;
-    char text[MESSAGE_TEXT];
-    if (message->n == MESSAGE_TENSORS)
-        return notation_fail(reason, "it has more than %d tensors", MESSAGE_TENSORS);
+    json_t *offsets = json_object_get(entry, "data_offsets");
+    json_int_t first, end;
     if (!json_is_object(entry))
         return reject_value(reason, "its tensor", name, entry,
                             "an object with dtype, shape and data_offsets");
+    if (json_unpack(offsets, "[I,I!]", &first, &end) != 0 || first < 0 || end < first)
+        return reject_value(reason, "data_offsets of its tensor", name, offsets,
+                            "two integers of at least 0 in order");
+    *from = (uint64_t)first;
+    *to = (uint64_t)end;
+    return true;
+}
+
+/* Reads a tensor's entry of the header. Tensors may come in any order, and must not overlap. */
+static bool read_entry(struct message *message, const char *name, const json_t *entry,
+                       uint64_t from, uint64_t to, char reason[MESSAGE_TEXT])
+{
+    const json_t *type = json_object_get(entry, "dtype"),
+                 *shape = json_object_get(entry, "shape");
+    const char *dtype = json_string_value(type);
+    int64_t sizes[MESSAGE_DIMS];
+    char text[MESSAGE_TEXT];
+    if (message->n == MESSAGE_TENSORS)
+        return notation_fail(reason, "it has more than %d tensors", MESSAGE_TENSORS);
     if (!dtype || item_bytes(dtype) == 0)
         return reject_value(reason, "dtype of its tensor", name, type,
                             "one of F64, F32, F16, BF16, I64, I32");
     if (!read_shape(shape, sizes))
         return reject_value(reason, "shape of its tensor", name, shape,
                             "at most 4 integers from 0 to 4294967295");
-    if (json_unpack(offsets, "[I,I!]", &from, &to) != 0 || from < 0 || to < from)
-        return reject_value(reason, "data_offsets of its tensor", name, offsets,
-                            "two integers of at least 0 in order");
-    if ((uint64_t)to > most_bytes)
-        return notation_fail(reason,
-                             "its header announces %lld bytes of tensors, expected at most %zu",
-                             (long long)to, most_bytes);
-    struct message_tensor *tensor = &message->tensors[message->n++];
+    struct message_tensor *tensor = &message->tensors[message->n];
     *tensor = message_tensor(name, dtype, (int)json_array_size(shape), sizes);
-    tensor->offset = (size_t)from;
+    tensor->offset = from;
     message_describe(tensor, text);
-    return tensor->bytes == (uint64_t)(to - from) ||
-           notation_fail(reason,
-                         "data_offsets of its tensor '%.40s' are [%lld, %lld]: expected %zu "
-                         "bytes between them for %.60s",
-                         name, (long long)from, (long long)to, tensor->bytes, text);
+    if (tensor->bytes != to - from)
+        return notation_fail(reason,
+                             "data_offsets of its tensor '%.40s' are [%llu, %llu]: expected "
+                             "%zu bytes between them for %.60s",
+                             name, (unsigned long long)from, (unsigned long long)to,
+                             tensor->bytes, text);
+    for (size_t i = 0; i < message->n; i++) {
+        const struct message_tensor *other = &message->tensors[i];
+        if (from < other->offset + other->bytes && other->offset < to)
+            return notation_fail(reason, "its tensors '%s' and '%s' overlap", other->name,
+                                 tensor->name);
+    }
+    message->n++;
+    return true;
 }
 
-/* Reads the entries of all tensors, in any order, and sets *total to the bytes that follow the header. */
-static bool read_entries(struct message *message, json_t *header, size_t most_bytes,
-                         size_t *total, char reason[MESSAGE_TEXT])
+/* Reads the entries of all tensors, and sets *total to the bytes that follow the header. They also follow a wrong one,
+ * unless it is lost. */
+static enum message_status read_entries(struct message *message, json_t *header,
+                                        uint64_t *total, char reason[MESSAGE_TEXT])
 {
-    size_t covered = 0;
+    uint64_t covered = 0, from, to;
     const char *name;
     json_t *entry;
+    bool good = true;
     *total = 0;
     json_object_foreach(header, name, entry)
     {
         if (strcmp(name, "__metadata__") == 0)
             continue;
-        if (!read_entry(message, name, entry, most_bytes, reason))
-            return false;
-        const struct message_tensor *tensor = &message->tensors[message->n - 1];
-        const size_t end = tensor->offset + tensor->bytes;
-        *total = end > *total ? end : *total;
-        covered += tensor->bytes;
+        if (!read_offsets(name, entry, &from, &to, reason))
+            return MESSAGE_LOST;
+        *total = to > *total ? to : *total;
+        covered += to - from;
+        good = good && read_entry(message, name, entry, from, to, reason);
     }
-    return covered == *total ||
-           notation_fail(reason,
-                         "its tensors overlap or leave gaps: they have %zu bytes, and their "
-                         "data %zu",
-                         covered, *total);
+    if (good && covered != *total)
+        good =
+            notation_fail(reason, "its tensors leave %llu of %llu bytes uncovered",
+                          (unsigned long long)(*total - covered), (unsigned long long)*total);
+    return good ? MESSAGE_WHOLE : MESSAGE_WRONG;
 }
 
 /* Sets the metadata if they are an object of texts. */
@@ -247,20 +263,29 @@ static enum message_status read_data(struct message *message, json_t *header,
                                      message_source *source, void *user, size_t most_bytes,
                                      char reason[MESSAGE_TEXT])
 {
-    size_t total;
-    if (!read_entries(message, header, most_bytes, &total, reason) ||
-        !read_metadata(message, header, reason))
-        return MESSAGE_WRONG;
+    uint64_t total;
+    const enum message_status status = read_entries(message, header, &total, reason);
+    if (status == MESSAGE_LOST)
+        return status;
+    if (total > most_bytes) {
+        notation_fail(reason,
+                      "its header announces %llu bytes of tensors, expected at most %zu",
+                      (unsigned long long)total, most_bytes);
+        return MESSAGE_LOST;
+    }
     message->buffer = malloc(total + 1);
     if (!message->buffer) {
         notation_fail(reason, "out of memory");
-        return MESSAGE_WRONG;
+        return MESSAGE_LOST;
     }
+    if (!take(source, user, message->buffer, total, "data", reason))
+        return MESSAGE_CUT;
     for (size_t i = 0; i < message->n; i++)
         message->tensors[i].data =
             (const unsigned char *)message->buffer + message->tensors[i].offset;
-    return take(source, user, message->buffer, total, "data", reason) ? MESSAGE_WHOLE
-                                                                      : MESSAGE_CUT;
+    if (status == MESSAGE_WHOLE && !read_metadata(message, header, reason))
+        return MESSAGE_WRONG;
+    return status;
 }
 
 /* Parses the header, and reads what follows it. */
@@ -269,7 +294,7 @@ static enum message_status read_rest(struct message *message, const char *text, 
                                      char reason[MESSAGE_TEXT])
 {
     json_error_t error;
-    enum message_status status = MESSAGE_WRONG;
+    enum message_status status = MESSAGE_LOST;
     json_t *header = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
     if (json_is_object(header))
         status = read_data(message, header, source, user, most_bytes, reason);
@@ -293,12 +318,16 @@ enum message_status message_read(struct message *message, message_source *source
         return MESSAGE_CUT;
     for (int i = LENGTH_BYTES; i-- > 0;)
         length = length << 8 | bytes[i];
-    char *text = length <= MOST_HEADER ? calloc(length + 1, 1) : NULL;
-    enum message_status status = MESSAGE_WRONG;
-    if (!text)
+    if (length > MOST_HEADER) {
         notation_fail(reason,
                       "its first 8 bytes announce a header of %llu bytes, expected at most %d",
                       (unsigned long long)length, MOST_HEADER);
+        return MESSAGE_LOST;
+    }
+    char *text = calloc(length + 1, 1);
+    enum message_status status = MESSAGE_LOST;
+    if (!text)
+        notation_fail(reason, "out of memory");
     else if (!take(source, user, text, length, "header", reason))
         status = MESSAGE_CUT;
     else

@@ -60,7 +60,8 @@ typedef size_t message_source(void *user, void *to, size_t n);
 
 enum message_status {
     MESSAGE_WHOLE,
-    MESSAGE_WRONG, /* breaks the format; nothing after it can be read */
+    MESSAGE_WRONG, /* was read to its end, and breaks the format */
+    MESSAGE_LOST,  /* its end is unknown, so that nothing after it can be read */
     MESSAGE_CUT    /* the source ended and has the reason; here is how many bytes came, or "" */
 };
 

@@ -88,7 +88,7 @@ static bool ask_connection(struct prompt *prompt, struct message *answer,
     if (status == MESSAGE_CUT)
         lose("%s%s%s, at prompt %s", program.connection.reason, *reason ? " " : "", reason,
              number);
-    if (status == MESSAGE_WRONG)
+    if (status != MESSAGE_WHOLE)
         lose("the answer to prompt %s cannot be read: %s", number, reason);
     const char *own = message_text(answer, "prompt");
     if (!own)
@@ -293,9 +293,9 @@ static bool receive_hello(struct message *hello, bool skips, char error[NOTATION
         if (status == MESSAGE_CUT)
             return notation_fail(error, "%s%s%s, at its hello", program.connection.reason,
                                  *reason ? " " : "", reason);
-        if (status == MESSAGE_WRONG)
+        if (status != MESSAGE_WHOLE && !(skips && status == MESSAGE_WRONG))
             return notation_fail(error, "its hello cannot be read: %s", reason);
-        if (message_text(hello, "hello"))
+        if (status == MESSAGE_WHOLE && message_text(hello, "hello"))
             return true;
         message_free(hello);
         if (!skips)

@@ -187,7 +187,7 @@ build_head() { # builds HEAD in a checkout of its own; sets $library
 
 compare() { # ARGUMENTS...: sets $compared to the exit code, and $library to the build of HEAD, if it succeeded
     # posenc caches builds by their command. The checksum in it makes a build with another header another build.
-    build="$POSENC_BUILD # posenc.h: $(cat "$POSENC_INCLUDE/posenc.h" "$POSENC_INCLUDE/posenc/"*.h 2>/dev/null | cksum)"
+    build="$POSENC_BUILD # posenc.h: $(cat "$POSENC_INCLUDE/posenc.h" "$POSENC_INCLUDE/"*.def "$POSENC_INCLUDE/posenc/"*.h 2>/dev/null | cksum)"
     run_shown "$posenc" compare --rev "$base" HEAD --build "$build" --library "$POSENC_LIBRARY" $gate \
         --threshold "${POSENC_THRESHOLD:-3}" "$@" --out console --out "jsonl:$out/compare.jsonl" --force || compared=$?
     if [ -s "$out/compare.jsonl" ]; then # line 1 has "compare":{"base":{...},"head":{"path":"...",...},...}

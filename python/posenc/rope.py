@@ -10,7 +10,7 @@ from . import _core
 from .arrays import Error, copy_of
 
 if TYPE_CHECKING:  # the readers of model files are imported by the calls that need them
-    from typing import Mapping, Sequence, TypedDict
+    from typing import Iterable, Mapping, Sequence, TypedDict
 
     import numpy
     from typing_extensions import Unpack
@@ -35,14 +35,14 @@ if TYPE_CHECKING:  # the readers of model files are imported by the calls that n
         max_position_embeddings: float
         seq_len: int
         partial_rotary_factor: float
-        short_factor: Optional[Sequence[float]]
-        long_factor: Optional[Sequence[float]]
+        short_factor: Optional[Iterable[float]]
+        long_factor: Optional[Iterable[float]]
         mrope_section: Optional[Sequence[int]]
         mrope_layout: str
         xpos_scale_base: float
         xpos_centre: float
         xpos_inverse: bool
-        values: Optional[Sequence[float]]
+        values: Optional[Iterable[float]]
         numerics: str
         spacing: str
 
@@ -52,6 +52,9 @@ LISTS = ("short_factor", "long_factor", "values")  # of numbers, one for each pa
 
 def _spec(parameters: "Mapping[str, Any]") -> Dict[str, Any]:
     """Returns parameters with their lists as arrays of float64."""
+    for name in LISTS:  # array() would take their bytes as numbers
+        if isinstance(parameters.get(name), (bytes, bytearray)):
+            raise Error(f"{name} is of type {type(parameters[name]).__name__}, expected numbers", what=name)
     lists = {name: array("d", parameters[name]) for name in LISTS if parameters.get(name) is not None}
     return {**parameters, **lists}
 
@@ -95,8 +98,9 @@ class Rope:
     """
 
     def __init__(self, dim: int, pairing: str = "half", **parameters: "Unpack[Parameters]") -> None:
-        self._handle = _core.rope_create(dim, pairing, _spec(parameters))
-        self.freqs = Frequencies(dim, **parameters)  # for posenc.rope_table()
+        spec = _spec(parameters)
+        self._handle = _core.rope_create(dim, pairing, spec)
+        self.freqs = Frequencies(dim, **spec)  # for posenc.rope_table()
         self.pairing = pairing
 
     @classmethod

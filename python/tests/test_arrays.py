@@ -130,6 +130,7 @@ def test_wrong_arrays_are_rejected(name: str) -> None:
 
 def test_type_errors() -> None:
     x: Any = heads()
+    frequencies: Any = posenc.Frequencies  # without the types of its parameters
     calls: List[Tuple[Callable[[], Any], str]] = [
         (lambda: posenc.rope_half(x, COS), "lacks the argument 'sin'"),
         (lambda: posenc.rope_half(x, COS, SIN, 0, 1), "takes at most 4 positional arguments"),
@@ -146,8 +147,8 @@ def test_type_errors() -> None:
         (lambda: posenc.alibi(SLOPES, queries=3), r"alibi\(\) lacks the argument 'keys'"),
         (lambda: posenc.learned_grad(x), r"learned_grad\(\) lacks the argument 'rows'"),
         (lambda: posenc.relative_bias(np.zeros(3, "i4")), r"relative_bias\(\) lacks c2p and p2c"),
-        (lambda: posenc.Frequencies(8, thetas=1), "unexpected keyword argument 'thetas'"),
-        (lambda: posenc.Frequencies(8, scaling=3), "scaling: expected one of none linear"),
+        (lambda: frequencies(8, thetas=1), "unexpected keyword argument 'thetas'"),
+        (lambda: frequencies(8, scaling=3), "scaling: expected one of none linear"),
     ]  # fmt: skip
     for call, text in calls:
         with pytest.raises(TypeError, match=text):

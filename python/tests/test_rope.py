@@ -84,10 +84,15 @@ def test_wrong_parameters() -> None:
         ({"scaling": "yarn", "factor": 0.5}, "parameter"),
     ]  # fmt: skip
     with pytest.raises(TypeError, match="integer"):
-        posenc.Frequencies(8, mrope_section=[2.5, 1.5])
+        posenc.Frequencies(8, mrope_section=[2.5, 1.5])  # type: ignore[list-item]
+    with pytest.raises(posenc.Error, match="values is of type bytes, expected numbers"):
+        posenc.Rope(4, values=bytes(16))
+    generator = posenc.Rope(4, values=(value for value in (1.0, 0.5)))
+    assert generator.freqs.inv_freq.tolist() == [1.0, 0.5]
     for parameters, status in wrong:
+        given: Dict[str, Any] = {"dim": 8, **parameters}
         with pytest.raises(posenc.Error) as raised:
-            posenc.Frequencies(**{"dim": 8, **parameters})
+            posenc.Frequencies(**given)
         assert raised.value.status == status, (parameters, raised.value)
 
 

@@ -275,6 +275,12 @@ def test_no_edge_dangles_and_all_nodes_hang_together() -> None:
         assert NODES[path[-1]]["kind"] == "problem"
 
 
+@pytest.mark.parametrize("heading", ["See also", "Traps", "Models"])
+def test_a_page_without_a_section_is_named(heading: str) -> None:
+    with pytest.raises(ValueError, match=f"docs/encodings/alibi.md: expected a section '## {heading}'"):
+        read_page("alibi", pages()["alibi"].replace(f"## {heading}", f"## No {heading}"))
+
+
 def test_models_are_at_what_they_use() -> None:
     for start, to, kind in MAP["edges"]:
         if kind == "uses":

@@ -236,7 +236,7 @@ def test_interrupted_without_a_report_before(work: Path, program: Path, number: 
     assert done.returncode == 128 + number and names(work / "rep") == FILES, done.stderr
     view = View(load(str(work / "rep" / "results.jsonl")))
     assert view.hosts[0].checked.ran == 1 and not view.records[-1]["complete"]
-    assert "1 of 1 runs did not finish" in done.stdout
+    assert "1 of 1 run did not finish" in done.stdout
 
 
 def test_interrupted_with_a_report_before(work: Path, program: Path, report: Report) -> None:

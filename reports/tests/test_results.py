@@ -332,8 +332,9 @@ def test_pages_where_all_fits() -> None:
     assert "Left out" not in page and "<details><summary>Machine and build</summary>" in page
     assert "**1 worse**, 1 better, 1 otherwise changed" in page and "**SLOWER 3**" in page
     assert "| alibi/f32/given/slow | avx2 | SLOWER | 50.0 ns | 53.8 ns | +7.5 % | +6.5 to +9.5 % |" in page
+    assert "> **1 output wrong, and not timed**:\n> - libm at " in page
     partial = to_page(ends(finished=False))
-    assert "> 1 of 1 runs did not finish." in partial
+    assert "> 1 of 1 run did not finish." in partial
 
 
 # ---- records whose every text is hostile: no page, export or terminal gets it as anything but text ----

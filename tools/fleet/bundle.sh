@@ -16,10 +16,12 @@ here="$scratch/work/a folder, with spaces"
 mkdir "$here" && tar -xzf "$bundle" -C "$here"
 same 'it has one folder, named like it' "$(ls "$here")" "$name"
 POSENC="$here/$name/bin/posenc"
-for file in README LICENSE include/posenc.h include/posenc/backend.h ci/compare.sh fleet/parallel.sh fleet/slurm.sh lib/posenc/ share/posenc/golden/vectors/SHA256SUMS libexec/posenc/python/ licences/; do
+for file in README LICENSE include/posenc.h include/posenc_kernels.def include/posenc/backend.h ci/compare.sh fleet/parallel.sh fleet/slurm.sh lib/posenc/ share/posenc/golden/vectors/SHA256SUMS libexec/posenc/python/ licences/; do
     [ -e "$here/$name/$file" ]
     verdict "$file is inside"
 done
+run sh -c "echo '#include <posenc/experimental.h>' | ${CC:-cc} -std=c11 -I '$here/$name/include' -fsyntax-only -x c -"
+same 'a program can include posenc/experimental.h' $status 0
 
 # ---- In a folder with spaces ----
 

@@ -48,10 +48,10 @@ const struct posenc_backend posenc_plugin = {
 
 
 class Malformed(Exception):
-    """An error in the list of faults: file, line, and the expected text."""
+    """An error in the list of faults: file, line, column, and the expected text."""
 
-    def __init__(self, path, line, expected):
-        super().__init__(f'{os.path.relpath(path)}:{line}: expected {expected}')
+    def __init__(self, path, line, column, expected):
+        super().__init__(f'{os.path.relpath(path)}:{line}:{column}: expected {expected}')
 
 
 class Untried(Exception):
@@ -69,7 +69,7 @@ class Edit:
         form = r'\s*'.join(map(re.escape, re.findall(r'\w+|[^\w\s]', ' '.join(self.old))))
         found = list(re.finditer(form, text))
         if len(found) != 1:
-            raise Malformed(where, self.line, f'a text that {self.path} has once (it has it {len(found)} times)')
+            raise Malformed(where, self.line, 1, f'a text that {self.path} has once (it has it {len(found)} times)')
         return text[:found[0].start()] + '\n'.join(self.new) + text[found[0].end():]
 
 
@@ -100,24 +100,34 @@ def parse(path):
             last.mistake = line[2:]
         elif line[:2] in ('- ', '+ ', '+'):
             if not edit or (line[0] == '-' and edit.new):
-                raise Malformed(path, number, 'the name of a file before the texts')
+                raise Malformed(path, number, 1, 'the name of a file before the texts')
             (edit.old if line[0] == '-' else edit.new).append(line[2:])
         elif '|' in line:
             match = HEADER.fullmatch(line)
             if not match:
-                raise Malformed(path, number, EXPECTED)
+                raise Malformed(path, number, column_of(line), EXPECTED)
             if match.group(1) in names:
-                raise Malformed(path, number, f'another name than {match.group(1)}, which is taken')
+                raise Malformed(path, number, 1, f'another name than {match.group(1)}, which is taken')
             names.add(match.group(1))
             faults.append(Fault(*match.groups()))
         elif not last or not os.path.exists(os.path.join(ROOT, line)):
-            raise Malformed(path, number, 'a fault, a file of this repository, "- text" or "+ text"')
+            raise Malformed(path, number, 1, 'a fault, a file of this repository, "- text" or "+ text"')
         else:
             last.edits.append(Edit(line, number))
     for fault in faults:
         if not fault.edits or not all(edit.old and edit.new for edit in fault.edits):
-            raise Malformed(path, len(lines), f'a file, "- text" and "+ text" for {fault.name}')
+            raise Malformed(path, len(lines), 1, f'a file, "- text" and "+ text" for {fault.name}')
     return faults
+
+
+def column_of(line):
+    """Returns the column of the first field that does not match the first line of a fault."""
+    column = 1
+    for field, form in zip(line.split('|'), (r'\w+ ', r' [\w ]+ ', r' [a-z-]+(/[a-z0-9*-]+)?( full)? ', r' .+')):
+        if not re.fullmatch(form, field):
+            break
+        column += len(field) + 1
+    return column
 
 
 class Faults:

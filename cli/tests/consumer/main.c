@@ -4,6 +4,7 @@
  */
 #include <math.h>
 #include <posenc/backend.h>
+#include <posenc/experimental.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
 // The header from C++, any standard from 11 on: arguments are initialised and three kernels called.
 #include <posenc/backend.h>
+#include <posenc/experimental.h>
 
 #include <string>
 #include <vector>

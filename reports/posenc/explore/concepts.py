@@ -67,12 +67,18 @@ def _links(text: str) -> str:
     return re.sub(r"\[([^]]+)\]\((?!#)[^)]*\)", r"\1", text)
 
 
+HEADINGS = ("Definition", "Source", "See also", "Traps", "Models")
+
+
 def read_page(name: str, text: str) -> Page:
     """Reads a page, whose form test_encyclopedia.py shows: name, kind, introduction, and sections."""
     head = re.match(rf"# {name}\n\n(An? ((?:numerics )?\w+)(?:, for |: ).+)\n\n", text)
     if not head:
         raise ValueError(f"docs/encodings/{name}.md: expected '# {name}' and 'A kernel, for ...' or the like.")
     sections = {found[1]: found[2] for found in re.finditer(r"(?ms)^## (.+?)\n\n(.*?)(?=^## |\Z)", text)}
+    for heading in HEADINGS:
+        if heading not in sections:
+            raise ValueError(f"docs/encodings/{name}.md: expected a section '## {heading}'.")
     begins = re.split(r"(?m)^## ", text[head.end() :])[0]
     see = re.findall(r"(?ms)^- \[\w+\]\((\w+)\.md\): (.*?)(?=^- |\Z)", sections["See also"])
     return Page(

@@ -60,7 +60,9 @@ TERMS: Dict[str, Term] = {
     ),
     "tie": Term("tie", "The intervals meet: the clock cannot tell the two apart."),
     "quality": Term("measurement quality", "How far to rely on times, from A (a quiet machine) to D (a busy one)."),
-    "inconclusive": Term("inconclusive", "Passed on too little evidence. The exit code counts it as failed."),
+    "inconclusive": Term(
+        "inconclusive", "Passed on too little evidence, in files of earlier builds. The exit code counts it as failed."
+    ),
     "coverage": Term("evidence", "exhaustive: every input. searched: the hardest inputs. sampled: random inputs."),
     "suite-vectors": Term("vectors", "Golden outputs, made with multi-precision arithmetic."),
     "suite-accuracy": Term("accuracy", "Scans of positions against an integer oracle, each error within its limit."),

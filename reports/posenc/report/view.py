@@ -210,7 +210,8 @@ def _notes(machine: Machine) -> List[str]:
     if member(machine.header, "vectors.official") is False:
         notes.append("These are not the official vectors: the checks are as good as the vectors that were given.")
     if unfinished > 0:
-        notes.append(f"{unfinished} of {machine.runs} runs did not finish. Their results until then are shown.")
+        runs = units.many(machine.runs, "run")
+        notes.append(f"{unfinished} of {runs} did not finish. Their results until then are shown.")
     elif shard:
         notes.append(f"This is shard {shard['i']} of {shard['n']}: posenc results merge puts shards together.")
     return [note for note in notes if note]

@@ -85,13 +85,14 @@ def listing(mutants):
 
 # Lists of faults that cannot be read, and where.
 MALFORMED = {
-    'a | alibi | memory\n': '1: expected NAME',
-    'a | alibi | memory | text\nno/such.h\n': '2: expected a fault, a file',
-    'a | alibi | memory | text\nrun\n- x\n+ y\n= too late\n': '5: expected a fault, a file',
-    'a | alibi | memory | text\n- x\n': '2: expected the name of a file',
+    'a | alibi | memory\n': '1:12: expected NAME',
+    'a | alibi | Memory | text\n': '1:12: expected NAME',
+    'a | alibi | memory | text\nno/such.h\n': '2:1: expected a fault, a file',
+    'a | alibi | memory | text\nrun\n- x\n+ y\n= too late\n': '5:1: expected a fault, a file',
+    'a | alibi | memory | text\n- x\n': '2:1: expected the name of a file',
     'a | alibi | memory | text\nrun\n- x\n\nb | alibi | memory | text\nrun\n- x\n+ y\n':
-        '8: expected a file, "- text" and "+ text" for a',
-    'a | alibi | memory | text\nrun\n- x\n+ y\na | alibi | memory | text\n': '5: expected another name than a',
+        '8:1: expected a file, "- text" and "+ text" for a',
+    'a | alibi | memory | text\nrun\n- x\n+ y\na | alibi | memory | text\n': '5:1: expected another name than a',
 }
 
 
