@@ -165,6 +165,7 @@ head -c 1000 "$PLUGIN" >short.so
 says='short.so: cannot be loaded' # by the system, but where it would die of it
 [ "$(head -c 4 "$PLUGIN" | tail -c 3)" != ELF ] || says="$says.*cut short"
 rejects 'plug-in that was cut short' "$says" list --plugin "$scratch/short.so"
+rejects 'build that was cut short' "$says" pair "$scratch/short.so" "$scratch/short.so"
 rejects 'plug-in that is none' 'text.so: cannot be loaded.*expected a shared library' verify --plugin "$scratch/text.so"
 rejects 'library without the symbol' 'exports no posenc_plugin' verify --plugin "$PLUGIN_NONE"
 echo 'this is no limit' >limits.txt

@@ -1,7 +1,7 @@
 /*
- * Expected numbers, independent of problems: frequencies, sines and cosines by integer arithmetic, rounding to a
- * stored type, and errors in ulp. Shares no code with impl. Results follow from integers, so that neither libm nor the
- * rounding mode matters. Only exact_add_to_odd() needs rounding to nearest.
+ * Expected numbers, independent of problems: arithmetic of 256 bits (struct big), the frequencies of a specification,
+ * sines and cosines, rounding to a stored type, and errors in ulp. Shares no code with impl. Results follow from
+ * integers, so that neither libm nor the rounding mode matters. Only exact_add_to_odd() needs rounding to nearest.
  *
  * A value rounded to odd is an f64 whose last bit is 1 unless the value is exact. Rounding it again, to 51 bits or
  * fewer, gives the same result as rounding the exact value.

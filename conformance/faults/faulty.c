@@ -44,17 +44,22 @@ static void run_kernel(struct kernel_call *c)
     }
 }
 
-/* Finds tensors among the arguments. */
+/* Finds tensors among the arguments. The input is the first tensor that is neither x nor positions; without one, x or
+ * the positions. */
 static void find_arguments(struct kernel_call *c)
 {
+    bool has_own_input = false;
     for (EACH_TENSOR(row, signature_of(c->kernel))) {
         void *at = arguments_get(&c->args, row);
+        const void *data = arguments_data(&c->args, row);
+        const bool is_own_input = row->role == ROLE_INPUT && row->form != FORM_POSITIONS;
         if (row->role == ROLE_X)
             c->x = at;
         if (row->role == ROLE_OUTPUT)
             c->out = c->out ? c->out : at;
-        else if (!c->input)
-            c->input = arguments_data(&c->args, row);
+        else if (data && !has_own_input && (is_own_input || !c->input))
+            c->input = data;
+        has_own_input = has_own_input || (is_own_input && data);
     }
 }
 

@@ -227,7 +227,35 @@ def check_row(row: List[str]) -> int:
     return len(calls)
 
 
+# ---- Initial values as a whole ----
+
+
+def has_normal_moments(values: Sequence[float], lag: int) -> bool:
+    """Returns true if values look like independent normal ones of variance 1.
+
+    Mean, variance, fourth moment and the correlation with the value `lag` later are within 5 standard deviations.
+    """
+    n = len(values)
+    unit = 5 / math.sqrt(n)
+    return (
+        abs(sum(values) / n) < unit
+        and abs(sum(x * x for x in values) / n - 1) < unit * math.sqrt(2)
+        and abs(sum(x**4 for x in values) / n - 3) < unit * math.sqrt(96)
+        and abs(sum(x * y for x, y in zip(values, values[lag:])) / n) < unit
+    )
+
+
+def check_normal() -> None:
+    """Checks the statistics of the recipe of normal(), which the library and MPFR share."""
+    rows, dim = 256, 128
+    table = [float(normal([7, 0, rows, dim, 1], r, c)) for r in range(rows) for c in range(dim)]
+    for lag in (1, 2, dim):
+        if not has_normal_moments(table, lag):
+            raise Disagreement(f"normal: values {lag} apart are not as independent normal ones")
+
+
 def check(pool: Pool) -> str:
     """Checks all builders, and returns a sentence with the number of calls."""
+    check_normal()
     calls = list(pool.imap(check_row, read_rows("builders.txt")))
     return f"builders = MPFR: {sum(calls)} calls"

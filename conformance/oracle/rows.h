@@ -1,5 +1,6 @@
-/* State of the oracle, and the functions of each signature that compute its rows. Only files of conformance/oracle
- * and conformance/signatures include this. */
+/* State of the oracle, the functions of each signature that compute its rows, and what several signatures share: sums in
+ * f32, places of rows, initialisers of tensors, and powers of integers. Only files of conformance/oracle and
+ * conformance/signatures include this. */
 #ifndef POSENC_ORACLE_ROWS_H
 #define POSENC_ORACLE_ROWS_H
 

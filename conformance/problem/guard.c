@@ -76,7 +76,7 @@ void guard_install(void)
     static atomic_bool done;
     if (atomic_load(&done) || atomic_exchange(&done, true))
         return;
-    /* Allocated, because static memory is write-protected at times (side_effects/statics.c). */
+    /* Allocated, because static memory is write-protected at times (side_effects/watched_calls.c). */
     static char *stack;
     enum { STACK = 1 << 16 };
     stack_t now;

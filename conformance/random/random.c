@@ -45,13 +45,13 @@ static void fail_with(struct random_suite *r, const struct trial *trial,
     r->tally.problem = NULL;
 }
 
-/* Runs a problem at the end or, for an odd `turn`, the start of its pages; in full runs at both. Shrinks a problem
+/* Runs a problem at the end or, for an odd `index`, the start of its pages; in full runs at both. Shrinks a problem
  * that fails, reports it, and returns false. */
-static bool check_problem(struct random_suite *r, const struct problem *problem, uint64_t turn)
+static bool check_problem(struct random_suite *r, const struct problem *problem, uint64_t index)
 {
     struct trial trial = { .run = r->run,
                            .guard = r->guard,
-                           .mode = turn % 2 ? GUARD_START : GUARD_END };
+                           .mode = index % 2 ? GUARD_START : GUARD_END };
     const bool is_large = problem_memory_estimate(problem) > LARGE_BYTES;
     const int modes = r->run->options->full && !is_large ? 2 : 1;
     for (int i = 0; i < modes; i++) {

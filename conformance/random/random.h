@@ -83,7 +83,7 @@ const char *const *value_list_names(const struct field *field, const struct tens
  * problem leaves the class no value. */
 bool value_class_draw(const struct value_class *c, struct problem *problem,
                       struct random_state *d, struct arena *arena);
-/* Returns true if the field matters and has a value of the c. */
+/* Returns true if the field matters and has a value of the class. */
 bool value_class_holds(const struct value_class *c, const struct problem *problem);
 
 /* ---- Sets of problems: problems.c ---- */

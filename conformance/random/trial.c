@@ -74,8 +74,9 @@ void trial_run(struct trial *trial, const struct problem *problem)
 
 /* ---- Shrinking ---- */
 
-/* Limit of shrinking: attempts and not seconds, so that all machines give the same result. */
-enum { MOST_ATTEMPTS = 500 };
+/* Limits of shrinking: attempts and not seconds, so that all machines give the same result. A program may take 0.3 s to
+ * answer, thus 20 s at most. */
+enum { MOST_ATTEMPTS = 500, MOST_ATTEMPTS_OF_PROGRAM = 60 };
 
 struct shrinking {
     struct trial *trial; /* the original failure */
@@ -96,7 +97,8 @@ static bool same_failure(const struct trial *a, const struct trial *b)
 static bool attempt(struct shrinking *s, const struct problem *other)
 {
     struct trial again = *s->trial;
-    if (s->attempts++ >= MOST_ATTEMPTS)
+    const bool is_program = again.run->options->program != NO_PROGRAM;
+    if (s->attempts++ >= (is_program ? MOST_ATTEMPTS_OF_PROGRAM : MOST_ATTEMPTS))
         return false;
     trial_run(&again, other);
     if (!same_failure(&again, s->trial))

@@ -18,8 +18,8 @@ int64_t draw_whole(struct random_state *d, int64_t near)
     const uint64_t at = (uint64_t)near, few = (uint64_t)draw_between(d, 0, 16),
                    small = (uint64_t)draw_between(d, -4, 35),
                    end = UINT64_C(1) << powers[draw_between(d, 0, 11)],
-                   beside = end + (uint64_t)draw_between(d, -1, 1),
-                   any = draw_bits(d) >> draw_between(d, 1, 33);
+                   beside = end + (uint64_t)draw_between(d, -1, 1), bits = draw_bits(d),
+                   any = bits >> draw_between(d, 1, 33);
     const uint64_t values[] = { at + 1, at - 1,     at * 2,
                                 0 - at, at + few,   small,
                                 beside, 0 - beside, draw_one_in(d, 2) ? any : 0 - any };
@@ -180,8 +180,10 @@ static bool draw_pairs(const struct factor *f, bool given, struct problem *p,
     for (int64_t i = 0; list && i < n; i++)
         if (factors)
             list[i] = (double)draw_between(d, 20, 800) / 64.0;
-        else if (!draw_one_in(d, 8))
-            list[i] = ldexp((double)draw_between(d, 1024, 2047), -(int)draw_between(d, 10, 30));
+        else if (!draw_one_in(d, 8)) {
+            const int exponent = -(int)draw_between(d, 10, 30);
+            list[i] = ldexp((double)draw_between(d, 1024, 2047), exponent);
+        }
     return list && set_list(f, p, list);
 }
 

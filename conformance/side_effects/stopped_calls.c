@@ -287,6 +287,10 @@ static enum instruction classify(const uint8_t *at)
         at++;
     if ((at[0] == 0x86 || at[0] == 0x87) && at[1] < 0xc0) /* xchg with memory always locks */
         return FENCE;
+    if (at[0] == 0x0f && at[1] == 0x38) /* movdir64b, movdiri */
+        return at[2] == 0xf8 || at[2] == 0xf9 ? STREAMING_STORE : OTHER;
+    if (at[0] == 0x0f && (at[1] == 0x05 || at[1] == 0xa2)) /* syscall, cpuid */
+        return FENCE;
     if (at[0] == 0x0f)
         at += 1;
     else if (at[0] == 0xc5) /* VEX of two and three bytes, EVEX */

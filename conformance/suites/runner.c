@@ -82,7 +82,10 @@ static bool read_arguments(int argc, char **argv, struct runner *run)
                    run->n_except < MOST_EXCEPT) {
             run->options.except[run->n_except++] = argv[++i];
         } else if (argument[0] == '-' || run->golden) {
-            fprintf(stderr, "runner: unexpected argument: %s\n", argument);
+            fprintf(stderr,
+                    "runner: unexpected argument: %s: expected --full, --no-accuracy, "
+                    "--suite NAME, --backend NAME, --except GLOB or one folder of vectors\n",
+                    argument);
             return false;
         } else {
             run->golden = argument;

@@ -204,8 +204,15 @@ static void change_rows(struct call *call, const struct tensor_spec *row)
     }
 }
 
-/* Gives an element in the middle of slopes, integers or positions the value of the one before it, which keeps thresholds in
- * order and indices in range. */
+static void change_floats(struct call *call, const struct tensor_spec *row)
+{
+    float *data = (float *)(uintptr_t)call_data(call, row);
+    const int64_t n = tensor_elements(&call->problem, row);
+    data[n / 2] *= 0.75f;
+}
+
+/* Gives an element in the middle of integers or positions the value of the one before it, which keeps thresholds in order
+ * and indices in range. */
 static void change_array(struct call *call, const struct tensor_spec *row)
 {
     char *data = (char *)(uintptr_t)call_data(call, row);
@@ -232,6 +239,16 @@ static bool may_change(const struct parameter *parameter)
            parameter->from == MEMBER(causal) || parameter->from == MEMBER(transpose);
 }
 
+/* Returns the name of the problem's field. */
+static const char *parameter_name(enum posenc_kernel kernel, const struct parameter *parameter)
+{
+    struct field field;
+    for (int i = 0; kernel_field(kernel, i, &field); i++)
+        if (!field.tensor && field.offset == parameter->from)
+            return field.name;
+    return "a parameter";
+}
+
 static void change_parameter(struct call *call, const struct parameter *parameter)
 {
     char *at = (char *)&call->args + parameter->to;
@@ -249,6 +266,8 @@ static void change_call(struct call *call, const struct call_change *change)
         change_parameter(call, change->parameter);
     else if (change->row->form == FORM_TENSOR)
         change_rows(call, change->row);
+    else if (change->row->form == FORM_FLOATS)
+        change_floats(call, change->row);
     else
         change_array(call, change->row);
 }
@@ -321,7 +340,8 @@ static void check_changes(struct tally *t, struct problem p)
             check_change(t, &p, &(struct call_change){ .row = row }, row->name);
     for (EACH_PARAMETER(parameter, signature_of(p.kernel)))
         if (may_change(parameter))
-            check_change(t, &p, &(struct call_change){ .parameter = parameter }, "a parameter");
+            check_change(t, &p, &(struct call_change){ .parameter = parameter },
+                         parameter_name(p.kernel, parameter));
     if (kernel_has_freqs(p.kernel))
         check_frequencies(t, &p);
 }

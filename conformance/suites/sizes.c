@@ -68,9 +68,9 @@ static bool check_problem(struct tally *t, struct guard *guard, enum guard_mode 
 
 /* Checks a line as it stands. In full runs, small problems of `sizes` follow in place and woven. */
 static bool check_line(struct tally *t, struct guard *guard, const struct problem_line *line,
-                       enum sizes_case name, int turn)
+                       enum sizes_case name, int index)
 {
-    const enum guard_mode mode = turn % 2 ? GUARD_START : GUARD_END;
+    const enum guard_mode mode = index % 2 ? GUARD_START : GUARD_END;
     struct problem p = line->problem;
     if (!check_problem(t, guard, mode, &p, name))
         return false;
@@ -81,7 +81,7 @@ static bool check_line(struct tally *t, struct guard *guard, const struct proble
     if (p.in_place)
         check_problem(t, guard, mode, &p, name);
     p = line->problem;
-    p.woven = (enum woven)(1 + turn % WOVEN_TENSORS);
+    p.woven = (enum woven)(1 + index % WOVEN_TENSORS);
     if (!*line->flags && kernel_woven_row(p.kernel))
         check_problem(t, guard, mode, &p, name);
     return true;
@@ -104,7 +104,7 @@ static void check_lines(struct suite_run *run, struct guard *guard, enum posenc_
 {
     struct tally t;
     bool has_space = true;
-    int n = 0, turn = 0;
+    int n = 0, index = 0;
     for (EACH_CASE(line, CASES_SIZES))
         n += is_selected(run, line, kernel, dtype, name);
     if ((n == 0 && (dtype != POSENC_DTYPE_F32 || name > FAR_STRIDES)) ||
@@ -113,7 +113,7 @@ static void check_lines(struct suite_run *run, struct guard *guard, enum posenc_
     const bool is_slow = needs_space(name) && skip_if_slow(&t);
     for (EACH_CASE(line, CASES_SIZES))
         if (!is_slow && has_space && is_selected(run, line, kernel, dtype, name))
-            has_space = check_line(&t, guard, line, name, turn++);
+            has_space = check_line(&t, guard, line, name, index++);
     if (!has_space)
         tally_skip(&t, no_space);
     tally_end(&t);

@@ -22,8 +22,11 @@
  * disjoint.
  *
  * Overlap: no input, positions included, may overlap an output, unless a docstring allows it. Two tensors overlap
- * if the ranges from their first to their last byte intersect. Tensors of equal strides may interleave if, with a
- * further dimension that counts the two, they form one tensor whose elements share no memory.
+ * if the ranges from their first to their last byte intersect. Some tensors may interleave instead. Two tensors of
+ * equal strides do so in an array [tokens, 2, n] where their rows alternate: the second begins n elements after the
+ * first, and the token stride of both is 2 n. Any strides are accepted that such an array, of one dimension more,
+ * may have without a shared element. cos and sin of posenc_rope_table() may interleave, and x and out where they may
+ * be the same tensor. For q and k, see posenc_rope_apply().
  *
  * Headers: posenc.h has the encodings of tokens and the selection of a backend. posenc/relative.h has biases on
  * attention scores: ALiBi, T5, windows, relative positions. posenc/backend.h lists backends and declares what a
@@ -872,7 +875,9 @@ POSENC_CHECKED enum posenc_status posenc_rope_reserve(struct posenc_rope *rope, 
  * @param rope       may be in use by other threads
  * @param positions  of the tokens, for q and k alike; NULL for 0, 1, 2, ... With a KV cache, the offset is the
  *                   number of tokens in it.
- * @param q, k       rotated in place; either may be NULL. They must not overlap, but may interleave.
+ * @param q, k       rotated in place; either may be NULL. They must not overlap, but may interleave by token or by
+ *                   batch if both have the same stride there, in bytes. An example is one array [tokens, heads of q
+ *                   + heads of k, head_dim].
  * @param error      receives the details of an error; may be NULL
  * @return POSENC_OK, or the errors of posenc_rope_half(), or POSENC_ERR_MEMORY. On an error neither q nor k has
  *         changed.

@@ -1,5 +1,5 @@
-/* Selects cases, counts the checks of suites, and runs problems for them (tally.h). Names the place of a value
- * (judge.h). */
+/* Selects cases, counts the checks of suites, and runs problems for them (tally.h). Also has the functions of engine.h,
+ * and describe_place() of judge.h, which names the place of a value. */
 #define _POSIX_C_SOURCE 200809L
 #include "tally.h"
 
