@@ -151,6 +151,7 @@ static void load_plugins(struct bench *bench)
         if (*bench->excluded[i] == '\0')
             plugins_load(bench->backends[i]);
     }
+    worker_set_number(0);
 }
 
 static size_t time_in_worker(void *user, size_t first)

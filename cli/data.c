@@ -186,26 +186,23 @@ static bool find_on_path(const char *prefix, const char *name, char path[DATA_PA
     return false;
 }
 
-/* Rejects a script whose first line names a Python interpreter that is not on PATH. The message of env(1) in that case
- * does not say what to install. */
-static void require_python(const char *script)
+/* Returns true if the first line of a script names a Python interpreter that is not on PATH, and writes its name. The
+ * message of env(1) in that case does not say what to install. */
+static bool lacks_python(const char *script, char name[COMMAND_NAME])
 {
-    char line[COMMAND_NAME + 32] = "", name[COMMAND_NAME], path[DATA_PATH];
+    char line[COMMAND_NAME + 32] = "", path[DATA_PATH];
     FILE *file = fopen(script, "r");
     if (!file)
-        return;
+        return false;
     const bool named = fgets(line, sizeof line, file) != NULL &&
                        sscanf(line, "#!/usr/bin/env %63s", name) == 1;
     fclose(file);
-    if (named && strncmp(name, "python", strlen("python")) == 0 &&
-        !find_on_path("", name, path))
-        cli_reject(name, NULL,
-                   "not found on PATH.  Install Python 3.9 or later (list, verify, bench and "
-                   "table work without it, except with --config)");
+    return named && strncmp(name, "python", strlen("python")) == 0 &&
+           !find_on_path("", name, path);
 }
 
-/* Finds posenc-NAME in the folder beside this program, else on PATH, and sets POSENC_PROGRAM to the path of this program
- * for it. */
+/* Finds posenc-NAME in the folder beside this program, else on PATH, and sets POSENC_PROGRAM to the path of this
+ * program for it. */
 static bool prepare_command(const char *name, char path[DATA_PATH])
 {
     char folder[DATA_PATH], program[DATA_PATH];
@@ -214,7 +211,6 @@ static bool prepare_command(const char *name, char path[DATA_PATH])
           find_path(path, X_OK, "%s/posenc-%s", folder, name)) &&
         !find_on_path("posenc-", name, path))
         return false;
-    require_python(path);
     if (find_program(program))
         setenv("POSENC_PROGRAM", program, 1);
     if (machine_emulator()) /* programs that it starts run natively */
@@ -224,11 +220,15 @@ static bool prepare_command(const char *name, char path[DATA_PATH])
 
 void external_exec(const char *name, char **argv)
 {
-    char path[DATA_PATH];
+    char path[DATA_PATH], python[COMMAND_NAME];
     if (strspn(name, "abcdefghijklmnopqrstuvwxyz_") != strlen(name))
         return;
     cli_set_command(name);
     if (prepare_command(name, path)) {
+        if (lacks_python(path, python))
+            cli_reject(python, NULL,
+                       "not found on PATH.  Install Python 3.9 or later (list, verify, bench "
+                       "and table work without it)");
         argv[1] = path;
         execv(path, argv + 1);
         if (errno == ENOENT) /* the interpreter of its first line */
@@ -278,19 +278,22 @@ static char *read_all(FILE *file)
 
 char *external_read(const char *option, const char *name, const char **argv)
 {
-    char path[DATA_PATH];
+    static const char remedy[] = "(presets need none: posenc list models)";
+    char path[DATA_PATH], python[COMMAND_NAME] = "Python";
     FILE *file = tmpfile();
     if (!prepare_command(name, path))
         cli_reject(option, NULL,
-                   "needs the Python part of posenc: posenc-%s is not installed (presets need "
-                   "none: posenc list models)",
-                   name);
+                   "needs the Python part of posenc: posenc-%s is not installed %s", name,
+                   remedy);
     if (!file)
         cli_reject(option, NULL, "no temporary file can be made: %s", strerror(errno));
     argv[0] = path;
-    const int status = run_program(argv, STDIN_FILENO, fileno(file));
+    const int status = lacks_python(path, python)
+                           ? EXTERNAL_NOT_RUN
+                           : run_program(argv, STDIN_FILENO, fileno(file));
     if (status == EXTERNAL_NOT_RUN)
-        cli_reject(option, NULL, "posenc-%s cannot be run: install Python 3.9 or later", name);
+        cli_reject(option, NULL, "needs Python 3.9 or later: %s is not found %s", python,
+                   remedy);
     if (status > EXTERNAL_SIGNAL)
         cli_reject(option, NULL, "posenc-%s was ended by signal %d", name,
                    status - EXTERNAL_SIGNAL);

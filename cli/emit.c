@@ -308,11 +308,11 @@ json_t *emit_count(const struct kernel_instructions *count,
     if (*count->reason)
         return record_merge(record, json_pack("{s:s}", "rejected", count->reason));
     return record_merge(record,
-                         json_pack("{s:s,s:o,s:o,s:o,s:o}", "by", instructions_method(),
-                                   "elements", count_member((uint64_t)count->elements[0]),
-                                   "instructions", count_member(count->instructions[0]),
-                                   "per_element", record_number(count->per_element), "per_call",
-                                   record_number(count->per_call)));
+                        json_pack("{s:s,s:o,s:o,s:o,s:o}", "by", instructions_method(),
+                                  "elements", count_member((uint64_t)count->elements[0]),
+                                  "instructions", count_member(count->instructions[0]),
+                                  "per_element", record_number(count->per_element), "per_call",
+                                  record_number(count->per_call)));
 }
 
 json_t *emit_footer(const struct records *records, bool complete, double wall_s, json_t *noise)

@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/text/text.h"
 #include "conformance/engine/judge.h"
-
 #include "plugins.h"
 #include "session.h"
 #include "worker.h"

@@ -15,6 +15,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,7 +55,8 @@ static const struct command commands[] = {
       "this process, alternately, with a second copy of BASE as the A/A control. One process\n"
       "gives no verdict: posenc compare runs this command several times and judges the "
       "samples.\n"
-      "Exit code 5 if nothing can be compared, 77 if nothing can be timed.\n"
+      "Exit code 1 if HEAD fails a check, 5 if nothing can be compared, 77 if nothing can be\n"
+      "timed.\n"
       "Examples\n"
       "  posenc pair base/libposenc.so head/libposenc.so --kernel rope_half\n"
       "  posenc pair old.so new.so --part results,times -o pair.jsonl\n" },
@@ -201,11 +203,14 @@ static bool calls_kernels(const struct command *command, const struct cli *cli)
 
 /* ---- Commands in a worker ---- */
 
-/* A command that calls kernels, in a worker that keeps standard output. A signal ends both. */
+/* A command that calls kernels, in a worker that keeps standard output. */
 struct command_run {
     const struct command *command;
     struct cli *cli;
+    struct worker_job job;
     int code;
+    bool has_code; /* the worker sent it */
+    int n_polls;   /* polls since a signal was passed on to the worker */
 };
 
 static size_t run_with_plugins(void *user, size_t first)
@@ -219,30 +224,46 @@ static size_t run_with_plugins(void *user, size_t first)
 static void receive_exit_code(void *user, json_t *message)
 {
     struct command_run *run = user;
-    (void)json_unpack(message, "{s:i}", "code", &run->code);
+    if (json_unpack(message, "{s:i}", "code", &run->code) == 0)
+        run->has_code = true;
 }
 
 static size_t report_early_end(void *user, const struct worker_end *end)
 {
     struct command_run *run = user;
+    run->has_code = false;
     run->code = EXIT_CONFORMANCE;
-    text_print(stderr, "posenc %s: %s %s\n", run->command->name, end->cause,
-               end->status->activity);
-    return 1;
+    if (!outputs_interrupted())
+        text_print(stderr, "posenc %s: %s %s\n", run->command->name, end->cause,
+                   end->status->activity);
+    return run->job.n_steps;
+}
+
+/* Passes a signal on. Returns false after the time that the worker has to write its results. */
+static bool pass_signal(void *user)
+{
+    enum { GRACE_POLLS = 8 };
+    struct command_run *run = user;
+    if (outputs_interrupted() && run->n_polls == 0)
+        kill(-run->job.pid, outputs_interrupted());
+    run->n_polls += outputs_interrupted() != 0;
+    return run->n_polls <= GRACE_POLLS;
 }
 
 static int run_in_worker(const struct command *command, struct cli *cli)
 {
     const struct worker_limits limits = worker_limits_of(cli->limit, (double)INFINITY);
-    struct command_run run = { command, cli, EXIT_CONFORMANCE };
-    struct worker_job job = { .user = &run,
-                              .n_steps = 1,
-                              .run = run_with_plugins,
-                              .on_message = receive_exit_code,
-                              .on_early_end = report_early_end,
-                              .prints = true };
-    workers_run(&job, 1, 1, &limits, NULL, NULL);
-    return run.code;
+    struct command_run run = { .command = command, .cli = cli, .code = EXIT_CONFORMANCE };
+    run.job = (struct worker_job){ .user = &run,
+                                   .n_steps = 1,
+                                   .run = run_with_plugins,
+                                   .on_message = receive_exit_code,
+                                   .on_early_end = report_early_end,
+                                   .prints = true };
+    outputs_catch_signals();
+    workers_run(&run.job, 1, 1, &limits, pass_signal, &run);
+    return outputs_interrupted() && !run.has_code ? EXIT_SIGNAL + outputs_interrupted()
+                                                  : run.code;
 }
 
 /* ---- The program ---- */

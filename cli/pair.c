@@ -218,7 +218,7 @@ static void select_pair(struct pair_run *run, const char *id, const char *backen
 static void choose_rows(struct pair_run *run)
 {
     const struct cli *cli = run->session.cli;
-    char id[96], backend[64];
+    char line[256], id[96], backend[64];
     if (!cli->pairs) {
         for (size_t i = 0; i < run->n_rows; i++)
             select_row(run, &run->rows[i]);
@@ -227,8 +227,13 @@ static void choose_rows(struct pair_run *run)
     FILE *in = strcmp(cli->pairs, "-") == 0 ? stdin : fopen(cli->pairs, "r");
     if (!in)
         cli_reject("--pairs", cli->pairs, "%s", strerror(errno));
-    for (int n; (n = fscanf(in, "%95s %63s", id, backend)) > 0;)
-        select_pair(run, id, n == 2 ? backend : "(none)");
+    for (size_t number = 1; fgets(line, sizeof line, in); number++) {
+        const int n = sscanf(line, "%95s %63s", id, backend);
+        if (n == 1)
+            cli_reject("--pairs", id, "line %zu: expected a case and a backend", number);
+        if (n == 2)
+            select_pair(run, id, backend);
+    }
     if (in != stdin)
         fclose(in);
 }
@@ -278,7 +283,7 @@ int command_pair(struct cli *cli)
                    "expected two builds of the library, or two plug-ins: BASE HEAD");
     for (size_t i = 0; i < cli->part.n; i++)
         cli_find_name("--part", cli->part.item[i], part_names, N_PARTS);
-    if (cli->parent != INT64_MIN && !worker_end_with_parent((pid_t)cli->parent, SIGKILL))
+    if (cli->parent != INT64_MIN && !worker_end_with_parent((pid_t)cli->parent))
         cli_reject("--parent", NULL, "that process did not start this one");
     if (timings_unavailable_reason())
         return timings_report_unavailable();
@@ -289,7 +294,9 @@ int command_pair(struct cli *cli)
     session_open(&run->session, !cli->pairs);
     run_parts(run);
     session_end(&run->session, true);
-    const int status = run->n_chosen > 0 ? EXIT_OK : EXIT_INCOMPARABLE;
+    const int status = run->head_failed     ? EXIT_CONFORMANCE
+                       : run->n_chosen == 0 ? EXIT_INCOMPARABLE
+                                            : EXIT_OK;
     free(run->rows);
     free(run->chosen);
     free(run->cases);

@@ -38,6 +38,7 @@ struct pair_run {
     struct pair_row *rows;    /* case by case */
     struct pair_row **chosen; /* in the order of --pairs */
     uint64_t seed;
+    bool head_failed; /* a check */
 };
 
 /* Runs the suites on both builds and compares their outputs. Appends records of checks, changes and agreements. */

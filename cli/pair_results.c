@@ -152,6 +152,7 @@ static void receive_check(struct result_comparison *comparison, const json_t *ch
     if (record_is(check, "build", "head")) {
         comparison->n_checks++;
         comparison->n_failed += check_has_failed(check);
+        comparison->run->head_failed |= check_has_failed(check);
     } else if (name && strcmp(name, "/ended") == 0) {
         comparison->n_checks = comparison->n_failed = 0;
     }

@@ -31,8 +31,8 @@ bool plugins_exist(void);
 bool plugins_is_stub(const struct posenc_backend *backend);
 /* Returns how a plug-in answers prompts. */
 enum program_mode plugins_program_mode(const struct posenc_backend *backend);
-/* Returns how loading failed, or the defect of its function lanes(), or NULL. The stub of such a plug-in claims to provide all kernels, so that each gets a
- * failed result. */
+/* Returns how loading failed, or the defect of its function lanes(), or NULL. The stub of such a plug-in claims to
+ * provide all kernels, so that each gets a failed result. */
 const char *plugins_load_error(const struct posenc_backend *backend);
 /* Returns the vector width, or 0 if it is unknown. */
 int plugins_lanes(const struct posenc_backend *backend);

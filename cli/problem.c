@@ -191,14 +191,14 @@ static const struct model_case *find_call(const struct cli *cli, const struct mo
         if (model->cases[i].problem.kernel != kernel || same < n)
             continue;
         first[n] = &model->cases[i];
-        text_list_add(list, sizeof list, ", ", name);
+        text_list_add(list, sizeof list, " and ", name);
         names[n++] = name;
     }
     if (n > 0 && cli->layer_type)
         return first[cli_find_name("--layer-type", cli->layer_type, names, n)];
     if (n > 1)
-        cli_print_note("%s: layers of type %s are taken, of %s: --layer-type names others\n",
-                       model->name, names[0], list);
+        cli_print_note("%s has layers of types %s; this uses %s (--layer-type NAME: another)\n",
+                       model->name, list, names[0]);
     return n > 0 ? first[0] : NULL;
 }
 

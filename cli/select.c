@@ -75,19 +75,28 @@ static struct candidates list_candidates(const struct cli *cli)
     return candidates;
 }
 
-/* Rejects the name of a backend: unknown, or one that cannot run here for a reason. Lists the backends that can. */
+/* Rejects the name of a backend: unknown, or one that cannot run here for a reason. Lists the backends that can; for
+ * --backend, also their families. */
 _Noreturn static void reject_backend(const char *item, const char *name,
                                      const struct candidates *candidates, const char *reason)
 {
-    const char *names[BACKENDS_MAX];
+    const char *names[2 * BACKENDS_MAX];
     char list[512] = "";
     size_t n = 0;
     for (size_t i = 0; i < candidates->n; i++)
         if (!candidates->reason[i])
             names[n++] = candidates->backend[i]->name;
+    const size_t n_usable = n;
+    for (size_t i = 0; i < candidates->n && strcmp(item, "--backend") == 0; i++) {
+        size_t at = 0; /* families are listed once */
+        while (at < n && strcmp(names[at], candidates->backend[i]->family) != 0)
+            at++;
+        names[at] = candidates->backend[i]->family;
+        n += at == n;
+    }
     if (!reason)
         cli_reject_name(item, name, names, n);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n_usable; i++)
         text_list_add(list, sizeof list, ", ", names[i]);
     cli_reject(item, name, "cannot run here: %s; expected one of %s", reason, list);
 }

@@ -80,12 +80,10 @@ void worker_set_step(size_t step) { own_status->step = step; }
 void worker_set_number(size_t number) { own_status->number = number; }
 
 /* On other systems than Linux, a worker ends when it sends the next message. */
-bool worker_end_with_parent(pid_t parent, int number)
+bool worker_end_with_parent(pid_t parent)
 {
 #ifdef __linux__
-    prctl(PR_SET_PDEATHSIG, number);
-#else
-    (void)number;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
 #endif
     return getppid() == parent;
 }
@@ -145,8 +143,7 @@ _Noreturn static void run_worker(const struct worker_job *job, size_t first,
     const struct sigaction on_sigpipe = { .sa_sigaction = handle_sigpipe,
                                           .sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER };
     setpgid(0, 0);
-    /* SIGTERM waits until an output file is complete (outputs_commit()). */
-    if (!worker_end_with_parent(parent, job->prints ? SIGTERM : SIGKILL))
+    if (!worker_end_with_parent(parent))
         _exit(1);
     for (size_t i = 0; i < N_END_SIGNALS; i++)
         signal(end_signals[i], SIG_DFL); /* the parent cleans up */
@@ -250,7 +247,6 @@ struct worker_limits worker_limits_of(double limit_s, double outside_s)
 
 struct worker {
     struct worker_job *job;
-    pid_t pid;
     struct worker_status *status;
     int read_end; /* of the pipe, non-blocking; -1 once it is closed */
     size_t filled;
@@ -265,17 +261,17 @@ static void worker_begin(struct worker *worker, struct worker_job *job, size_t f
     void *status = mmap(NULL, sizeof(struct worker_status), PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     fflush(NULL); /* otherwise both processes write the buffers */
-    worker->pid = status != MAP_FAILED && pipe(ends) == 0 ? fork() : -1;
-    if (worker->pid == 0) {
+    job->pid = status != MAP_FAILED && pipe(ends) == 0 ? fork() : -1;
+    if (job->pid == 0) {
         close(ends[0]);
         run_worker(job, first, status, self, ends[1]);
     }
-    if (worker->pid < 0) {
+    if (job->pid < 0) {
         text_print(stderr, "posenc: cannot start a process: %s\n", strerror(errno));
         exit(EXIT_USAGE); /* ends the other workers, too */
     }
     close(ends[1]);
-    setpgid(worker->pid, worker->pid);
+    setpgid(job->pid, job->pid);
     fcntl(ends[0], F_SETFL, O_NONBLOCK);
     fcntl(ends[0], F_SETFD, FD_CLOEXEC);
     if (n_read_ends < MOST_OPEN)
@@ -286,7 +282,7 @@ static void worker_begin(struct worker *worker, struct worker_job *job, size_t f
     worker->filled = 0;
     job->step = first;
     worker->busy = (struct busy_time){ .changes = 0 };
-    busy_begin(&worker->busy, worker->pid);
+    busy_begin(&worker->busy, job->pid);
 }
 
 static void close_pipe(struct worker *worker)
@@ -333,10 +329,10 @@ static bool worker_hangs(struct worker *worker, const struct worker_limits *limi
     if (status->changes != busy->changes || status->call.changes != busy->call_changes) {
         busy->changes = status->changes;
         busy->call_changes = status->call.changes;
-        busy_begin(busy, worker->pid);
+        busy_begin(busy, worker->job->pid);
         return false;
     }
-    return busy_too_long(busy, worker->pid,
+    return busy_too_long(busy, worker->job->pid,
                          status->inside || status->call.inside ? threads * limits->inside_s
                                                                : limits->outside_s,
                          cause);
@@ -347,7 +343,7 @@ static bool worker_poll(struct worker *worker, const struct worker_limits *limit
                         char cause[WORKER_CAUSE])
 {
     const bool gone =
-        is_gone(worker->pid); /* checked first, so that its last message is read */
+        is_gone(worker->job->pid); /* checked first, so that its last message is read */
     const ssize_t n =
         worker->read_end < 0
             ? 0
@@ -357,7 +353,7 @@ static bool worker_poll(struct worker *worker, const struct worker_limits *limit
     if (n > 0) {
         worker->filled += (size_t)n;
         receive_lines(worker);
-        busy_begin(&worker->busy, worker->pid);
+        busy_begin(&worker->busy, worker->job->pid);
         return true;
     }
     if (n == 0)
@@ -368,7 +364,7 @@ static bool worker_poll(struct worker *worker, const struct worker_limits *limit
 /* Waits for the worker and kills the processes that it started. Its pid is not reused before waitpid(). */
 static int worker_wait(struct worker *worker)
 {
-    const pid_t pid = worker->pid;
+    const pid_t pid = worker->job->pid;
     siginfo_t info;
     int status = 0;
     while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) != 0 && errno == EINTR) {
@@ -383,8 +379,8 @@ static int worker_wait(struct worker *worker)
 /* Kills a worker, even if it has not joined its process group yet. */
 static void worker_kill(const struct worker *worker)
 {
-    kill(-worker->pid, SIGKILL);
-    kill(worker->pid, SIGKILL);
+    kill(-worker->job->pid, SIGKILL);
+    kill(worker->job->pid, SIGKILL);
 }
 
 /* Ends a worker that hangs (`cause`) or has ended (""). Returns the step with which another worker continues. */

@@ -47,7 +47,8 @@ struct worker_job {
     /* Runs in the parent after an early end. Returns the step with which another worker continues, or n_steps. */
     size_t (*on_early_end)(void *user, const struct worker_end *end);
     bool prints; /* the worker keeps standard output; otherwise it is redirected to stderr */
-    /* Set by workers_run(): the current step, and true when all steps are done. */
+    /* Set by workers_run(): the process, the current step, and true when all steps are done. */
+    pid_t pid;
     size_t step;
     bool finished;
 };
@@ -88,8 +89,7 @@ _Noreturn void worker_fail(const char *cause);
 /* Exits the program; in the worker of a command, ends the worker and sends {"code": the exit code} to its parent. */
 _Noreturn void worker_exit(int code);
 
-/* Makes this process end by a signal when the process `parent`, which started it, ends. Returns false if that has
- * ended. */
-bool worker_end_with_parent(pid_t parent, int number);
+/* Makes this process end together with the process `parent`, which started it. Returns false if that has ended. */
+bool worker_end_with_parent(pid_t parent);
 
 #endif

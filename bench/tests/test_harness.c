@@ -1,7 +1,7 @@
 /*
  * Tests the harness on small cases: numbers make sense, some limit binds each kernel, backends that cannot be timed get
- * a reason, and a kernel that is wrong by one part in 2^17 in one element of the output gets no number. Under an emulator nothing is timed, and
- * that is tested there.
+ * a reason, and a kernel that is wrong by one part in 2^17 in one element of the output gets no number. Under an
+ * emulator nothing is timed, and that is tested there.
  */
 #include "bench/bench.h"
 #include "base/machine/machine.h"

@@ -171,6 +171,7 @@ rejects 'library without the symbol' 'exports no posenc_plugin' verify --plugin 
 echo 'this is no limit' >limits.txt
 rejects 'error limits that are none' 'limits.txt:1:17: ' verify --error-limits "$scratch/limits.txt"
 rejects 'empty error limits' '/dev/null: holds no error limit' verify --error-limits /dev/null
+rejects 'a misspelled family' 'did you mean native' verify --backend natve
 
 # ---- The environment ----
 

@@ -29,7 +29,7 @@ takes 'a table of sinusoids' 'sinusoidal dim=1280 layout=sin_cos freq_spacing=en
 takes 'a rotation with its scaling' \
     'rope_table rotary_dim=128 rope_theta=500000 scaling=llama3 factor=8 low_freq_factor=1 high_freq_factor=4
     original_max_position_embeddings=8192' rope_table --model llama-3.1-8b
-hushes 'layers alike are not listed' 'are taken'
+hushes 'layers alike are not listed' 'layers of types'
 takes 'fields of a line come before those of the model' 'rope_table rotary_dim=64 rope_theta=500000 dtype=bf16' \
     --model llama-3.1-8b --problem 'rope_table rotary_dim=64 scaling=none dtype=bf16'
 run "$POSENC" table rope_table --model gemma-3-4b --quiet
@@ -38,9 +38,9 @@ same 'a quiet run prints no note' "$status $(wc -l <stderr)" '0 0'
 # Types of layers that rotate differently are listed, and the first is taken unless another is named.
 gemma='rope_table rotary_dim=256 rope_theta=1e6 scaling=linear factor=8'
 takes 'the first type of layers' "$gemma" rope_table --model gemma-3-4b
-says 'and both are listed' '^gemma-3-4b: layers of type full_attention are taken, of full_attention, sliding_attention: '
+says 'and both are listed' '^gemma-3-4b has layers of types full_attention and sliding_attention; this uses full_attention [(]--layer-type NAME: another[)]$'
 takes 'layers that slide' 'rope_table rotary_dim=256' rope_table --model gemma-3-4b --layer-type sliding_attention
-hushes 'which nobody is told who chose' 'are taken'
+hushes 'which nobody is told who chose' 'layers of types'
 takes 'a tower beside text' 'rope_table rotary_dim=80 mrope_section=20,20 mrope_layout=qwen2_vl_vision' \
     rope_table --model qwen2-vl-7b --layer-type vision
 takes 'text beside a tower' 'rope_table rotary_dim=128 rope_theta=1e6' rope_table --model qwen2-vl-7b --layer-type text

@@ -78,7 +78,7 @@ def test_python_is_found_on_path(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
         "posenc sample: python3: not found on PATH.  Install Python 3.9 or later "
-        "(list, verify, bench and table work without it, except with --config)\n"
+        "(list, verify, bench and table work without it)\n"
     )
     (tmp_path / "python3").symlink_to(sys.executable)
     done = run_external(tmp_path, script)
