@@ -49,14 +49,14 @@ struct conf_result {
     bool searched;
     /* Problem of a failure, as --problem reads it (notation.h); "" if none, or if too long. */
     char problem[PROBLEM_LINE];
-    const char *metric;   /* exact, ulp, pair_ulp, abs; NULL: the case measures no error */
-    double max, limit;    /* the largest error and its limit, in units of the metric */
-    double scale;         /* scale of the problem's table; 0: unknown, or no table */
-    char worst_at[96];    /* place of the largest error: "position 497577 pair 317" */
-    float got;            /* value there, */
-    double want;          /* and the expected one */
-    const char *range;    /* "2^20": positions of the row of error_limits.txt; NULL: it has none */
-    const char *coverage; /* exhaustive, searched, sampled */
+    const char *metric; /* exact, ulp, pair_ulp, abs; NULL: the case measures no error */
+    double max, limit;  /* the largest error and its limit, in units of the metric */
+    double scale;       /* scale of the problem's table; 0: unknown, or no table */
+    char worst_at[96];  /* place of the largest error: "position 497577 pair 317" */
+    float got;          /* value there, */
+    double want;        /* and the expected one */
+    const char *range; /* "2^20": positions of the row of error_limits.txt; NULL: it has none */
+    const char *coverage;         /* exhaustive, searched, sampled */
     uint64_t checked, misrounded; /* values compared; values not correctly rounded */
     struct conf_classes classes;  /* all zero: no random problems */
 };
