@@ -75,8 +75,8 @@ void trial_run(struct trial *trial, const struct problem *problem)
 /* ---- Shrinking ---- */
 
 /* Limits of shrinking: attempts and not seconds, so that all machines give the same result. A program may take 0.3 s to
- * answer, thus 20 s at most. */
-enum { MOST_ATTEMPTS = 500, MOST_ATTEMPTS_OF_PROGRAM = 60 };
+ * answer, thus 30 s at most. */
+enum { MOST_ATTEMPTS = 500, MOST_ATTEMPTS_OF_PROGRAM = 100 };
 
 struct shrinking {
     struct trial *trial; /* the original failure */

@@ -59,7 +59,8 @@ def run(code: Code, path: Path) -> Any:
     space: Dict[str, Any] = {"__name__": path.stem}
     line = path.read_text(encoding="utf-8").partition(code.source)[0].count("\n")
     exec(compile("\n" * line + code.source, str(path), "exec"), space)
-    return np.asarray(space["result"], np.float32).reshape(-1)
+    result = space["result"]  # of PyTorch it may need a gradient
+    return np.asarray(getattr(result, "detach", lambda: result)(), np.float32).reshape(-1)
 
 
 @each_lesson
