@@ -195,14 +195,15 @@ static void change_rank(struct call_test *t, const struct operand *o, bool add)
 {
     struct posenc_tensor *x = arguments_get(&t->after.args, o->row);
     const size_t bytes = sizeof x->shape - sizeof *x->shape;
-    const int new_rank = x->rank + (add ? 1 : -1), from = add ? 0 : 1, to = add ? 1 : 0;
+    const int64_t new_rank = (int64_t)x->rank + (add ? 1 : -1); /* of any rank */
+    const int from = add ? 0 : 1, to = add ? 1 : 0;
     note(t, "%s dimension of %s", add ? "add a first" : "drop the first", o->row->name);
     if (new_rank < 0 || new_rank > 4 || x->rank < 0 || x->rank > 4)
         return;
     memmove(x->shape + to, x->shape + from, bytes);
     memmove(x->stride + to, x->stride + from, bytes);
     x->shape[0] = add ? 1 : x->shape[0];
-    x->rank = new_rank;
+    x->rank = (int32_t)new_rank;
 }
 
 /* Sets every dimension that counts the same thing as dimension `at` of this row to a new size. */
@@ -216,7 +217,7 @@ static void change_extent(struct call_test *t, struct random_state *d, const str
     for (EACH_TENSOR(row, t->after.signature)) {
         struct posenc_tensor *x = arguments_get(&t->after.args, row);
         for (int i = 0; i < tensor_dims(row) && row->form == FORM_TENSOR; i++) {
-            const int k = i - (tensor_dims(row) - x->rank);
+            const int64_t k = i - (tensor_dims(row) - (int64_t)x->rank); /* any rank */
             if (row->dims[i] == dim && k >= 0 && k < 4)
                 x->shape[k] = size;
         }
