@@ -206,7 +206,7 @@ static bool read_entry(struct message *message, const char *name, const json_t *
 static enum message_status read_entries(struct message *message, json_t *header,
                                         uint64_t *total, char reason[MESSAGE_TEXT])
 {
-    uint64_t covered = 0, from, to;
+    uint64_t covered = 0, from = 0, to = 0;
     const char *name;
     json_t *entry;
     bool good = true;
