@@ -70,7 +70,7 @@ static const struct option_spec specs[] = {
     { "grid", 0, INTEGER, FOR_TABLE, OFFSET(grid), "WIDTH",
       "place rows as a picture, row by row: position_kind=i64 mrope_grid=WIDTH of the problem, "
       "with the axes in the order of the model",
-      1, INT32_MAX },
+      1, 1 << 30 },
     { "plugin", 0, PATHS, CALLS | FOR_LIST, OFFSET(plugin), "LIB",
       "add the backend of a shared library (struct posenc_backend posenc_plugin)", 0, 0 },
     { "exec", 0, PATHS, FOR_VERIFY | WITH_PROBLEM, OFFSET(exec), "COMMAND",

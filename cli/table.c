@@ -103,6 +103,8 @@ static void check_effect(const struct cli *cli, enum table_kind kind,
                    "mrope_section");
     if (cli->grid > 0 && cli->positions)
         cli_reject("--grid", NULL, "expected without --positions");
+    if (cli->grid > 0 && problem->position_kind == POSENC_POSITIONS_F32)
+        cli_reject("--grid", NULL, "has whole positions: expected no position_kind=f32");
     if ((kind == TABLE_FREQUENCIES || kind == TABLE_DRIFT) &&
         cli->backend.n + cli->plugin.n > 0)
         cli_reject(cli->backend.n > 0 ? "--backend" : "--plugin", NULL,

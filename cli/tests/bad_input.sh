@@ -73,6 +73,7 @@ rejects 'positions of a bias' '--positions: has no effect here: alibi is not com
     table --problem 'alibi heads=1 queries=1 keys=1' --positions 1
 rejects 'a picture without sections' '--grid: has no effect here: it is for values with' table --problem "$plan" --grid 4
 rejects 'a picture of one axis' '--grid: has no effect here: .*two or three axes' table --problem "$plan mrope_section=4" --grid 4
+rejects 'a picture and times' '--grid: has whole positions' table --problem "$plan mrope_section=2,2 position_kind=f32" --grid 4
 rejects 'a picture and positions' '--grid: expected without' table --problem "$plan mrope_section=2,2" --grid 4 --positions 1,2
 rejects 'positions twice' '--positions: has no effect with tokens' table --problem "$plan tokens=4" --positions 1
 for value in 2147483648 -2147483648 5..1 1,,2 1.. ..5 1...5 0..9..1 one 1,2, ' 1' \
