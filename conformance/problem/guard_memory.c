@@ -11,9 +11,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Slots, one for each tensor, and the bytes of the pattern on each side of a buffer. A write farther out faults on
- * the guard page if the buffer lies at the other end. */
-enum { SLOTS = LAYOUTS, RED_ZONE = 1024 };
+/* Slots: for each tensor of a call, and as many for mappings that wait for the next buffer of their size. Bytes of the
+ * pattern on each side of a buffer; a write farther out faults on the guard page if the buffer lies at the other end.
+ * The largest mapping that waits. */
+enum { SLOTS = 4 * LAYOUTS, RED_ZONE = 1024, MOST_KEPT = 1 << 20 };
 
 /* Accessible bytes, of elements or of the pattern, and a copy of them from before the call. */
 struct region {
@@ -22,9 +23,11 @@ struct region {
 };
 
 /* A mapping [margin][capacity][margin] for one buffer. Only its regions are accessible: the whole capacity, or the pages
- * of rows of a reserved buffer. */
+ * of rows of a reserved buffer. A small mapping outlives its buffer, as a small call takes less time than to map memory
+ * for its tensors. It stays accessible. */
 struct slot {
-    char *map; /* NULL: unused */
+    char *map;   /* NULL: none */
+    bool in_use; /* holds a buffer */
     size_t capacity, margin;
     char *data;
     size_t bytes;
@@ -67,7 +70,7 @@ struct guard *guard_create(void)
 static size_t slot_size(const struct slot *s) { return s->capacity + 2 * s->margin; }
 static char *slot_start(const struct slot *s) { return s->map + s->margin; }
 
-static void slot_release(struct slot *s)
+static void slot_unmap(struct slot *s)
 {
     if (s->map)
         pages_release(s->map, slot_size(s));
@@ -75,10 +78,23 @@ static void slot_release(struct slot *s)
     memset(s, 0, sizeof *s);
 }
 
+/* Ends the life of a buffer. Keeps its mapping if that is small and wholly accessible. */
+static void slot_release(const struct guard *g, struct slot *s)
+{
+    const bool whole = s->margin == g->page && s->n == 1 && s->capacity <= MOST_KEPT;
+    if (!whole ||
+        (s->sealed && mprotect(slot_start(s), s->capacity, PROT_READ | PROT_WRITE) != 0)) {
+        slot_unmap(s);
+        return;
+    }
+    arena_free(&s->arena);
+    *s = (struct slot){ .map = s->map, .capacity = s->capacity, .margin = s->margin };
+}
+
 void guard_destroy(struct guard *g)
 {
     for (EACH_SLOT(s, g))
-        slot_release(s);
+        slot_unmap(s);
     free(g);
 }
 
@@ -101,31 +117,59 @@ static void fill_pattern(const struct guard *g, char *from, const char *to)
         memcpy(at, g->pattern, smaller((size_t)(to - at), RED_ZONE));
 }
 
-/* Makes pages of a slot accessible, as a region that is filled with the pattern. */
+/* Adds accessible pages of a slot as a region that is filled with the pattern. */
 static bool slot_open(const struct guard *g, struct slot *s, char *from, char *to)
 {
-    if (mprotect(from, (size_t)(to - from), PROT_READ | PROT_WRITE) != 0)
-        return false;
     fill_pattern(g, from, to);
     return add_region(s, from, to);
 }
 
-/* Maps an unused slot. Places the buffer flush with an end, or at its offset from a 64-byte boundary. Room for the
- * pattern is left at the other end. */
-static struct slot *slot_map(struct guard *g, size_t bytes, size_t margin, int64_t offset_bytes,
-                             char role)
+static bool make_accessible(char *from, const char *to)
 {
-    struct slot *s = g->slots;
+    return mprotect(from, (size_t)(to - from), PROT_READ | PROT_WRITE) == 0;
+}
+
+/* Returns a slot for a buffer: one that waits with a mapping of this size, else one without a mapping, else any that
+ * waits, whose mapping is released. NULL: all are in use. */
+static struct slot *find_slot(struct guard *g, size_t capacity, size_t margin)
+{
+    struct slot *best = NULL;
+    for (EACH_SLOT(s, g)) {
+        if (s->in_use)
+            continue;
+        if (s->map && s->capacity == capacity && s->margin == margin)
+            return s;
+        if (!best || (best->map && !s->map))
+            best = s;
+    }
+    if (best)
+        slot_unmap(best);
+    return best;
+}
+
+/* Takes a slot, and maps it unless it has a mapping. Places the buffer flush with an end, or at its offset from a
+ * 64-byte boundary. Room for the pattern is left at the other end. */
+static struct slot *slot_take(struct guard *g, size_t bytes, size_t margin,
+                              int64_t offset_bytes, char role)
+{
     const size_t offset = (size_t)offset_bytes & 63,
                  capacity = (bytes + 64 + RED_ZONE + g->page - 1) / g->page * g->page;
-    while (s < g->slots + SLOTS && s->map)
-        s++;
-    char *map = s < g->slots + SLOTS ? pages_reserve_inaccessible(capacity + 2 * margin) : NULL;
-    if (!map)
+    struct slot *s = find_slot(g, capacity, margin);
+    if (!s)
         return NULL;
-    *s = (struct slot){
-        .map = map, .capacity = capacity, .margin = margin, .bytes = bytes, .role = role
-    };
+    if (!s->map) {
+        s->map = pages_reserve_inaccessible(capacity + 2 * margin);
+        s->capacity = capacity;
+        s->margin = margin;
+        if (!s->map ||
+            (margin == g->page && !make_accessible(slot_start(s), slot_start(s) + capacity))) {
+            slot_unmap(s);
+            return NULL;
+        }
+    }
+    s->in_use = true;
+    s->bytes = bytes;
+    s->role = role;
     s->data =
         g->mode == GUARD_START ? slot_start(s) + offset : slot_start(s) + capacity - bytes;
     if (g->mode == GUARD_END && offset)
@@ -137,11 +181,11 @@ static void *guard_get(void *user, size_t bytes, int64_t offset_bytes, char role
 {
     struct guard *g = user;
     struct slot *s =
-        bytes > SIZE_MAX / 4 ? NULL : slot_map(g, bytes, g->page, offset_bytes, role);
+        bytes > SIZE_MAX / 4 ? NULL : slot_take(g, bytes, g->page, offset_bytes, role);
     if (s && slot_open(g, s, slot_start(s), slot_start(s) + s->capacity))
         return s->data;
     if (s)
-        slot_release(s);
+        slot_unmap(s);
     return NULL;
 }
 
@@ -152,7 +196,7 @@ static void *guard_reserve(void *user, size_t bytes, int64_t offset_bytes, char 
 {
     if (sizeof(size_t) < sizeof index_reach || bytes > SIZE_MAX / 4)
         return NULL;
-    struct slot *s = slot_map(user, bytes, (size_t)index_reach, offset_bytes, role);
+    struct slot *s = slot_take(user, bytes, (size_t)index_reach, offset_bytes, role);
     return s ? s->data : NULL;
 }
 
@@ -168,7 +212,7 @@ static struct region *region_of(const struct slot *s, const char *at)
 /* Makes a page accessible, and merges it with adjacent regions. */
 static bool add_page(const struct guard *g, struct slot *s, char *page)
 {
-    if (!slot_open(g, s, page, page + g->page))
+    if (!make_accessible(page, page + g->page) || !slot_open(g, s, page, page + g->page))
         return false;
     struct region all = s->regions[--s->n];
     for (struct region *r = s->regions; r < s->regions + s->n;)
@@ -187,30 +231,29 @@ static bool guard_use(void *user, void *part, size_t bytes)
     struct guard *g = user;
     char *row = part, *first = row - (uintptr_t)row % g->page;
     for (EACH_SLOT(s, g))
-        if (s->map && row >= s->data && row < s->data + s->bytes)
+        if (s->in_use && row >= s->data && row < s->data + s->bytes)
             for (char *page = first; page < row + bytes; page += g->page)
                 if (!region_of(s, page) && !add_page(g, s, page))
                     return false;
     return true;
 }
 
+/* Makes inputs read-only. A reserved one stays writable, as each of its rows would take a system call; there, a write
+ * that changes a value shows as damage. */
 static void guard_seal(void *user)
 {
     struct guard *g = user;
-    for (EACH_SLOT(s, g)) {
-        s->sealed = s->map && s->role == 'i';
-        for (EACH_REGION(r, s))
-            s->sealed =
-                s->sealed && mprotect(r->from, (size_t)(r->to - r->from), PROT_READ) == 0;
-    }
+    for (EACH_SLOT(s, g))
+        s->sealed = s->in_use && s->role == 'i' && s->margin == g->page &&
+                    mprotect(slot_start(s), s->capacity, PROT_READ) == 0;
 }
 
 static void guard_free(void *user, void *data)
 {
     struct guard *g = user;
     for (EACH_SLOT(s, g))
-        if (s->map && s->data == data)
-            slot_release(s);
+        if (s->in_use && s->data == data)
+            slot_release(g, s);
 }
 
 struct tensor_allocator guard_memory(struct guard *g, enum guard_mode mode)
@@ -262,7 +305,7 @@ void guard_describe_fault(struct guard *g, const struct call *call, const char *
     const char *at = result->address;
     char verb[64];
     for (EACH_SLOT(s, g)) {
-        if (!s->map || at < s->map || at >= s->map + slot_size(s))
+        if (!s->in_use || at < s->map || at >= s->map + slot_size(s))
             continue;
         const bool inside = at >= s->data && at < s->data + s->bytes;
         const bool between = inside && !region_of(s, at);
@@ -328,7 +371,7 @@ static const char *find_slot_damage(const struct slot *s, const struct call *cal
 bool guard_save(struct guard *g)
 {
     for (EACH_SLOT(s, g))
-        if (s->map && !slot_save(s))
+        if (s->in_use && !slot_save(s))
             return false;
     return true;
 }
@@ -336,7 +379,7 @@ bool guard_save(struct guard *g)
 void guard_find_damage(struct guard *g, const struct call *call, struct guard_result *result)
 {
     for (EACH_SLOT(s, g)) {
-        const char *at = s->map ? find_slot_damage(s, call) : NULL;
+        const char *at = s->in_use ? find_slot_damage(s, call) : NULL;
         result->overwritten = result->overwritten || at;
         if (at && !result->reason[0])
             describe_address(result, s, call, "wrote outside the rows of", at);
