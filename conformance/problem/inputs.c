@@ -288,52 +288,156 @@ static bool copy_rotations(int64_t half, int64_t first, int64_t rows, bool sines
     return table != NULL;
 }
 
+/* ---- Streams ---- */
+
+/* Recipe of one element. */
+enum draw { DRAW_MIX, DRAW_INDEX, DRAW_EDGE_X, DRAW_EDGE_ANGLE, DRAW_ANY_ANGLE };
+
+/* All that an element of a stream depends on, but its index. */
+struct stream {
+    uint64_t key;
+    enum draw draw;
+    bool special;
+    enum posenc_dtype type;      /* of special values and edges */
+    enum posenc_dtype stored[2]; /* types to which a value is rounded, one after the other */
+};
+
+static struct stream stream_of(const struct problem *p, enum stream_id id)
+{
+    const enum posenc_dtype f32 = POSENC_DTYPE_F32,
+                            narrow = p->values_dtype != f32 ? p->values_dtype : p->dtype;
+    struct stream s = { rng_u64(p->seed, id), DRAW_MIX, p->special, f32, { f32, f32 } };
+    if (id == STREAM_COS || id == STREAM_SIN) {
+        s.draw = p->recipe == RECIPE_EDGES ? DRAW_EDGE_ANGLE : DRAW_ANY_ANGLE;
+        s.type = s.stored[0] = p->table_dtype;
+        return s;
+    }
+    if (p->recipe == RECIPE_EDGES && id == STREAM_X)
+        s.draw = DRAW_EDGE_X;
+    if (p->recipe == RECIPE_INDEX && id != STREAM_X)
+        s.draw = DRAW_INDEX;
+    if (id != STREAM_TABLE) {
+        s.type = narrow;
+        s.stored[0] = p->values_dtype;
+        s.stored[1] = p->dtype;
+    }
+    return s;
+}
+
+static float draw_value(const struct stream *s, int64_t i)
+{
+    const uint64_t z = rng_u64(s->key, (uint64_t)i);
+    switch (s->draw) {
+    case DRAW_INDEX:
+        return (float)(i & 0xffffff);
+    case DRAW_EDGE_X:
+        return edge_x(z, input_value(z, s->special, s->type), s->type);
+    case DRAW_EDGE_ANGLE:
+        return inputs_draw_edge(z, s->type, 1.0f, !s->special);
+    case DRAW_ANY_ANGLE:
+        return 0x1p-4f * input_value(z, false, POSENC_DTYPE_F32);
+    case DRAW_MIX:
+        break;
+    }
+    return input_value(z, s->special, s->type);
+}
+
+static void draw_values(const struct stream *s, int64_t first, int64_t n, float *to)
+{
+    for (int64_t i = 0; i < n; i++)
+        to[i] = draw_value(s, first + i);
+    for (int k = 0; k < 2; k++)
+        storage_round_row(s->stored[k], to, n);
+}
+
+/* ---- Values kept for later calls ---- */
+
+/* The first elements of a stream, as far as they have been drawn. */
+struct drawn {
+    struct stream stream;
+    int64_t n;
+    float *values;
+};
+
+/* Streams; elements of one of them and of all. */
+enum { STREAMS_KEPT = 512, MOST_OF_STREAM = 1 << 18, MOST_KEPT = 1 << 24 };
+static struct drawn kept[STREAMS_KEPT];
+static int64_t elements_kept;
+
+static bool is_same_stream(const struct stream *a, const struct stream *b)
+{
+    return a->key == b->key && a->draw == b->draw && a->special == b->special &&
+           a->type == b->type && a->stored[0] == b->stored[0] && a->stored[1] == b->stored[1];
+}
+
+static void drawn_forget(struct drawn *d)
+{
+    elements_kept -= d->n;
+    free(d->values);
+    *d = (struct drawn){ .n = 0 };
+}
+
+/* Returns what has been drawn of a stream. Forgets another stream that has the same place, or all if there are too many
+ * elements. */
+static struct drawn *find_drawn(const struct stream *s)
+{
+    const uint64_t rest = (((uint64_t)s->draw * 2 + s->special) * 4 + s->type) * 16 +
+                          s->stored[0] * 4 + s->stored[1];
+    struct drawn *d = &kept[rng_u64(s->key, rest) % STREAMS_KEPT];
+    for (int i = 0; i < STREAMS_KEPT && elements_kept > MOST_KEPT; i++)
+        drawn_forget(&kept[i]);
+    if (!is_same_stream(&d->stream, s))
+        drawn_forget(d);
+    d->stream = *s;
+    return d;
+}
+
+/* Copies the first n values of a stream. Suites make many calls whose tensors begin with the same values. */
+static bool copy_values(const struct stream *s, int64_t n, float *to)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&lock);
+    struct drawn *d = find_drawn(s);
+    float *grown = n > d->n ? realloc(d->values, (size_t)n * sizeof *grown) : d->values;
+    if (grown && n > d->n) {
+        draw_values(s, d->n, n - d->n, grown + d->n);
+        elements_kept += n - d->n;
+        d->n = n;
+    }
+    if (grown)
+        memcpy(to, d->values = grown, (size_t)n * sizeof *to);
+    pthread_mutex_unlock(&lock);
+    return grown != NULL;
+}
+
 /* Fills whole rows of [rows, rotary_dim / 2]; the ONNX recipes always fill from the first row. */
 static bool fill_rotation(float *to, int64_t first, int64_t n, const struct problem *p,
                           bool sines)
 {
     const int64_t half = p->rotary_dim / 2;
-    const uint64_t key = rng_u64(p->seed, sines ? STREAM_SIN : STREAM_COS);
     if (is_onnx(p->recipe))
         draw_rotation(p, sines, to, n);
-    for (int64_t i = 0; i < n && p->recipe == RECIPE_EDGES; i++)
-        to[i] = inputs_draw_edge(rng_u64(key, (uint64_t)(first + i)), p->table_dtype, 1.0f,
-                                 !p->special);
-    for (int64_t i = 0; i < n && p->recipe == RECIPE_ANY; i++)
-        to[i] =
-            0x1p-4f * input_value(rng_u64(key, (uint64_t)(first + i)), false, POSENC_DTYPE_F32);
-    if (p->recipe == RECIPE_MIX && !copy_rotations(half, first / half, n / half, sines, to))
+    else if (!copy_rotations(half, first / half, n / half, sines, to))
         return false;
     storage_round_row(p->table_dtype, to, n);
     return true;
 }
 
 bool inputs_fill(float *to, int64_t first, int64_t n, const struct problem *p,
-                 enum stream_id stream)
+                 enum stream_id id)
 {
-    if (stream == STREAM_COS || stream == STREAM_SIN)
-        return fill_rotation(to, first, n, p, stream == STREAM_SIN);
-    const enum posenc_dtype narrow = p->values_dtype != POSENC_DTYPE_F32 ? p->values_dtype
-                                                                         : p->dtype,
-                            type = stream == STREAM_TABLE ? POSENC_DTYPE_F32 : narrow;
-    const uint64_t key = rng_u64(p->seed, stream);
-    const bool onnx = is_onnx(p->recipe) && stream == STREAM_X,
-               edges = p->recipe == RECIPE_EDGES && stream == STREAM_X,
-               indices = p->recipe == RECIPE_INDEX && stream != STREAM_X;
-    if (onnx)
+    const bool angle = id == STREAM_COS || id == STREAM_SIN;
+    if (angle && (is_onnx(p->recipe) || p->recipe == RECIPE_MIX))
+        return fill_rotation(to, first, n, p, id == STREAM_SIN);
+    const struct stream stream = stream_of(p, id);
+    if (is_onnx(p->recipe) && id == STREAM_X) {
         draw_x(to, p);
-    for (int64_t i = 0; i < n && !onnx; i++) {
-        const uint64_t z = rng_u64(key, (uint64_t)(first + i));
-        to[i] = input_value(z, p->special, type);
-        if (edges)
-            to[i] = edge_x(z, to[i], type);
-        if (indices)
-            to[i] = (float)((first + i) & 0xffffff);
-    }
-    if (type != POSENC_DTYPE_F32) {
-        storage_round_row(p->values_dtype, to, n);
-        if (p->dtype != p->values_dtype)
-            storage_round_row(p->dtype, to, n);
+        for (int k = 0; k < 2; k++)
+            storage_round_row(stream.stored[k], to, n);
+    } else if (first > 0 || n > MOST_OF_STREAM) {
+        draw_values(&stream, first, n, to);
+    } else {
+        return n == 0 || copy_values(&stream, n, to);
     }
     return true;
 }
