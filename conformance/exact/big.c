@@ -1,5 +1,5 @@
 /*
- * Arithmetic on floating-point numbers of 256 bits (see exact.h), with logarithm and exponential:
+ * Arithmetic on floating-point numbers of 256 bits (see exact.h), with inverse square root, logarithm and exponential:
  *
  *     log a = k log 2 + 2 atanh((m - 1)/(m + 1)),  a = 2^k m,  3/4 <= m < 3/2
  *     exp a = 2^k (exp(r / 2^8))^(2^8),            a = k log 2 + r
@@ -206,6 +206,20 @@ struct big big_divide(struct big a, struct big b)
     c.exponent += exponent;
     c.negative = negative;
     return c;
+}
+
+/* Newton's method, y = y (3 - a y^2) / 2 from an f64 on, for a between 1/2 and 2. */
+struct big big_inverse_sqrt(struct big a)
+{
+    const int64_t half = (a.exponent - (a.exponent & 1)) / 2;
+    a.exponent &= 1;
+    struct big y = big_double(1.0 / sqrt(big_to_double(a)));
+    for (int k = 0; k < 3; k++) {
+        y = big_multiply(y, big_subtract(big_integer(3), big_multiply(a, big_multiply(y, y))));
+        y.exponent--;
+    }
+    y.exponent -= half;
+    return y;
 }
 
 struct big big_log(struct big a)

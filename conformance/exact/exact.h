@@ -37,6 +37,7 @@ struct big big_add(struct big a, struct big b);
 struct big big_subtract(struct big a, struct big b);
 struct big big_multiply(struct big a, struct big b);
 struct big big_divide(struct big a, struct big b); /* b not zero */
+struct big big_inverse_sqrt(struct big a);         /* a positive */
 struct big big_log(struct big a);                  /* a positive */
 struct big big_exp(struct big a);                  /* |a| below 2^40 */
 int big_compare(struct big a, struct big b);       /* < 0, 0, > 0 */

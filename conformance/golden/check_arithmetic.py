@@ -34,6 +34,7 @@ RESULTS = {
     "big_integer": Big,
     "big_double": Big,
     "big_divide": Big,
+    "big_inverse_sqrt": Big,
     "big_log": Big,
     "big_exp": Big,
     "big_times": c_double,
@@ -71,13 +72,15 @@ def signed(z: int) -> int:
 
 
 def check_256_bits() -> Iterator[str]:
-    """Checks that logarithms, exponentials and quotients of 256 bits have a relative error below 2^-240."""
+    """Checks that roots, logarithms, exponentials and quotients of 256 bits have a relative error below 2^-240."""
     bound = mpfr(2) ** -240
     for k in range(2000):
         z = mix64(31, k)
         a = math.ldexp(z >> 11, (z & 127) - 117)
         small = math.ldexp(float(signed(z)), k % 70 - 124)  # below 2^9
         of_a, of_small = big("big_double", c_double(a)), big("big_double", c_double(small))
+        if relative_error(big("big_inverse_sqrt", of_a), 1 / gmpy2.sqrt(mpfr(a))) >= bound:
+            yield f"1 / sqrt of {a.hex()}"
         if relative_error(big("big_log", of_a), gmpy2.log(mpfr(a))) >= bound:
             yield f"log of {a.hex()}"
         if relative_error(big("big_divide", big("big_integer", c_int64(3)), of_a), 3 / mpfr(a)) >= bound:

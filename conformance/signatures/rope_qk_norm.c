@@ -125,8 +125,7 @@ static struct norm norm_of(const struct call *call, int64_t r)
         return (struct norm){ .scale = has_nan ? (double)NAN : 0.0 };
     const struct big epsilon = big_double((double)call->problem.parameters[EPSILON].f32);
     const struct big square = big_add(big_divide(sum, big_integer(all.n)), epsilon);
-    const struct big log = big_multiply(big_log(square), big_double(-0.5));
-    return (struct norm){ true, 1.0, big_exp(log) };
+    return (struct norm){ true, 1.0, big_inverse_sqrt(square) };
 }
 
 /* A channel before rotation: in 256 bits, not yet multiplied by the root; and in f64, multiplied by the scale, for
