@@ -189,7 +189,9 @@ uint32_t canonical_bits(float value)
 bool require_same_bits(struct tally *t, const float *got, const float *want, int64_t n,
                        const char *what)
 {
-    for (int64_t i = 0; i < n; i++)
+    const bool same =
+        n == 0 || memcmp(got, want, (size_t)n * sizeof *got) == 0; /* saves time */
+    for (int64_t i = 0; i < n && !same; i++)
         if (canonical_bits(got[i]) != canonical_bits(want[i]))
             return require(t, false, "%s: element %lld is %.9g (%08x), not %.9g (%08x)", what,
                            (long long)i, (double)got[i], float_to_bits(got[i]), (double)want[i],
