@@ -54,9 +54,15 @@ static bool rounds_angle(const char *family)
     return strcmp(family, "libm") == 0 || strcmp(family, "autovec") == 0;
 }
 
-/* Returns the limit in the f32 numerics modes, which round the sine, then its product with a scale. A sine within L
- * ulp is at most k = floor(L + 1/2) steps from the correctly rounded one. A step changes the product by less than 2
- * ulp. */
+/* Returns true if the sine is rounded to f32 before its product with a scale: in the f32 numerics modes, and by SLEEF's
+ * functions. */
+static bool rounds_sine(const struct problem *p, const char *family)
+{
+    return p->freqs.numerics != POSENC_NUMERICS_EXACT || strcmp(family, "sleef") == 0;
+}
+
+/* Returns the limit of the product of a rounded sine and a scale. A sine within L ulp is at most k = floor(L + 1/2)
+ * steps from the correctly rounded one. A step changes the product by less than 2 ulp. */
 static double scaled_limit(double limit) { return 2.0 * floor(limit + 0.5) + 0.5; }
 
 static bool is_program(const struct comparison *c)
@@ -142,7 +148,7 @@ void compare_next(struct comparison *c, const struct call *call,
     c->kind = is_table_kernel(kernel) ? absolute ? COMPARE_ABS : COMPARE_ULP : COMPARE_SUM;
     if (absolute)
         c->limit = limit->limit * power_above(scale);
-    else if (call->problem.freqs.numerics == POSENC_NUMERICS_EXACT || is_power_of_two(scale))
+    else if (is_power_of_two(scale) || !rounds_sine(&call->problem, limit->family))
         c->limit = limit->limit;
     else
         c->limit = scaled_limit(limit->limit);
