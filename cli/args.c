@@ -82,7 +82,9 @@ static const struct option_spec specs[] = {
     { "full", 0, FLAG, RUNS | FOR_PAIR | FOR_VECTORS | WITH_PROBLEM | WITH_VERBOSE | UNRECORDED,
       OFFSET(full), NULL, "run every case, dense scans, more rounds", 0, 0 },
     { "exhaustive", 0, FLAG, FOR_VERIFY | UNRECORDED, OFFSET(exhaustive), NULL,
-      "run every position below 2^20, presets in 16 bits; minutes to hours", 0, 0 },
+      "run every position below 2^20, presets and streaming stores in 16 bits; "
+      "minutes to hours",
+      0, 0 },
     { "suite", 0, TEXT, FOR_VERIFY, OFFSET(suite), "NAME",
       "run one suite: vectors, accuracy, digests, memory, properties, side-effects or random",
       0, 0 },

@@ -142,8 +142,8 @@ static void check_threads(const struct watch *w, const struct problem *p)
     tally_end(&t);
 }
 
-/* Checks small and large calls: kernels of this library use streaming stores from 32 MiB of output on. This takes
- * long, so only full runs do it. */
+/* Checks small and large calls: kernels of this library use streaming stores from 32 MiB of output on, in f32. Single
+ * steps take long, so only full runs do it, and only exhaustive runs in 16 bits. */
 static void check_streaming(const struct watch *w)
 {
     static const struct {
@@ -161,7 +161,8 @@ static void check_streaming(const struct watch *w)
         tally_skip(&t, streaming_unavailable_reason());
     for (size_t i = 0; i < sizeof calls / sizeof *calls && !t.skipped; i++) {
         const struct problem p = problem_realistic(w->kernel, calls[i].dtype, calls[i].bytes);
-        if (calls[i].dtype != POSENC_DTYPE_F32 && !w->run->backend->f16_bf16)
+        if (calls[i].dtype != POSENC_DTYPE_F32 &&
+            !(w->run->options->exhaustive && w->run->backend->f16_bf16))
             continue;
         t.problem = &p;
         n_unknown += !streaming_require_fence(&t, &p);
