@@ -40,28 +40,27 @@ struct moved_outputs {
     struct oracle *oracle;
 };
 
-/* Computes the errors of a value that moved, and records them if one is the largest so far of either side. */
-static void judge_moved_value(struct moved_outputs *m, int o, int64_t r, int64_t column,
-                              double want, double mass)
+/* Computes the errors of a value that moved, at the place and with the expected value of `at`. Records both if one is
+ * the largest so far of either side. */
+static void judge_moved_value(struct moved_outputs *m, struct compared_value at)
 {
-    bool right;
-    struct output_change *c = m->change;
-    const float base_value = call_row(m->base_call, o, r)[column],
-                head_value = call_row(m->head_call, o, r)[column];
-    const struct stored_error base = compare_value(&m->base_error, r, column, base_value, want,
-                                                   mass, &right),
-                              head = compare_value(&m->head_error, r, column, head_value, want,
-                                                   mass, &right);
-    const double worst = fmax(c->base_max, c->head.max);
-    c->base_max = fmax(c->base_max, base.error);
-    c->head.max = fmax(c->head.max, head.error);
-    if (fmax(base.error, head.error) <= worst)
+    struct output_change *change = m->change;
+    struct compared_value base = at, head = at;
+    base.got = call_row(m->base_call, at.output, at.row)[at.column];
+    head.got = call_row(m->head_call, at.output, at.row)[at.column];
+    compare_value(&m->base_error, &base);
+    compare_value(&m->head_error, &head);
+    const double worst = fmax(change->base_max, change->head.max);
+    change->base_max = fmax(change->base_max, base.error.error);
+    change->head.max = fmax(change->head.max, head.error.error);
+    if (fmax(base.error.error, head.error.error) <= worst)
         return;
-    c->base_got = base_value;
-    c->head.got = head_value;
-    c->head.want = want;
-    c->head.limit = head.limit;
-    describe_place(m->base_call, o, r, column, c->head.worst_at, sizeof c->head.worst_at);
+    change->base_got = base.got;
+    change->head.got = head.got;
+    change->head.want = at.want;
+    change->head.limit = head.error.limit;
+    describe_place(m->base_call, at.output, at.row, at.column, change->head.worst_at,
+                   sizeof change->head.worst_at);
 }
 
 static void judge_moved_rows(struct moved_outputs *m, int o)
@@ -80,7 +79,11 @@ static void judge_moved_rows(struct moved_outputs *m, int o)
             continue;
         oracle_compute_row(m->oracle, o, r, want, want + width);
         for (; i < width; i = next_moved(base_row, head_row, i + 1, width))
-            judge_moved_value(m, o, r, i, want[i], want[width + i]);
+            judge_moved_value(m, (struct compared_value){ .output = o,
+                                                          .row = r,
+                                                          .column = i,
+                                                          .want = want[i],
+                                                          .magnitude = want[width + i] });
     }
     free(want);
 }

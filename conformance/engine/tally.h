@@ -1,7 +1,16 @@
 /*
  * Interface between the engine and suites, each of which checks one implementation and reports results.
  *
- * A tally combines the checks of many calls of a kernel into the result of one case. The first failed check decides.
+ * A tally combines the checks of many calls of a kernel into the result of one case. The first failed check decides. A
+ * suite of one case:
+ *
+ *     struct tally t;
+ *     if (!tally_begin(&t, run, kernel, POSENC_DTYPE_F32, "memory", NULL, "zeros"))
+ *         return;                                         // the options exclude "rope_half/f32/memory/zeros"
+ *     const struct call *call = tally_run(&t, &problem, NULL, NULL);
+ *     if (call)
+ *         require(&t, call_row(call, 0, 0)[0] == 0.0f, "row 0 begins with another value");
+ *     tally_end(&t);                                      // passes the result to the sink
  */
 #ifndef POSENC_TALLY_H
 #define POSENC_TALLY_H
@@ -46,10 +55,8 @@ struct tally {
     const struct problem *problem; /* current problem, reported with a failure; or NULL */
     struct conf_result result;
     bool selected, skipped; /* by the options; by tally_skip() */
-    struct kept_call
-        *kept; /* calls of tally_run() and tally_create_call(), the last one first */
-    char line
-        [TALLY_LINE]; /* the problem of the failure, for the search of mistakes; "" if too long */
+    struct kept_call *kept; /* calls of tally_run() and tally_create_call(), newest first */
+    char line[TALLY_LINE];  /* problem of the failure, for the search of mistakes; or "" */
 };
 
 /* Begins the case "<kernel>/<dtype>/<numerics>/<name>", with the suite in place of a NULL numerics. Returns false if the
@@ -70,6 +77,7 @@ __attribute__((format(printf, 3, 4))) bool require(struct tally *t, bool ok, con
 void tally_set_problem(struct tally *t, const struct problem *problem);
 /* Requires that a call succeeded, without a fault or changed floating-point modes. */
 bool require_clean(struct tally *t, const struct guard_result *g);
+/* Requires n values to have the expected bits; any NaN equals any other. `what` begins the reason of a failure. */
 bool require_same_bits(struct tally *t, const float *got, const float *want, int64_t n,
                        const char *what);
 /* Requires |got - want| <= bound. */
@@ -100,7 +108,19 @@ void tally_free_calls(struct tally *t);
 bool tally_run_guarded(struct tally *t, struct guard *guard, enum guard_mode mode,
                        const struct problem *p, struct call *call, bool *has_memory);
 
+/* Requires the same bits in all rows of all outputs. */
 bool require_same_outputs(struct tally *t, const struct call *got, const struct call *want,
                           const char *what);
+
+/* ---- Problems and places of values ---- */
+
+/* Returns the dtype of the first output of a problem. */
+enum posenc_dtype problem_output_dtype(const struct problem *problem);
+/* Returns the numerics mode of a problem, or "given" for kernels without angles. */
+const char *problem_numerics_name(const struct problem *problem);
+/* Describes a value's place: "position 497577 pair 317 sin of dim 768 theta 10000", or "batch 0 token 3 head 1
+ * channel 8". */
+void describe_place(const struct call *call, int o, int64_t r, int64_t column, char *text,
+                    size_t size);
 
 #endif
