@@ -7,9 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    MAX_JUDGED_ROWS = 256
-}; /* about; the oracle computes only an even sample of the rows that moved */
+/* About; the oracle computes only an even sample of the rows that moved. */
+enum { MAX_JUDGED_ROWS = 256 };
 
 /* State of changes_find(). */
 struct change_search {
@@ -40,28 +39,27 @@ struct moved_outputs {
     struct oracle *oracle;
 };
 
-/* Computes the errors of a value that moved, and records them if one is the largest so far of either side. */
-static void judge_moved_value(struct moved_outputs *m, int o, int64_t r, int64_t column,
-                              double want, double mass)
+/* Computes the errors of a value that moved, at the place and with the expected value of `at`. Records both if one is
+ * the largest so far of either side. */
+static void judge_moved_value(struct moved_outputs *m, struct compared_value at)
 {
-    bool right;
-    struct output_change *c = m->change;
-    const float base_value = call_row(m->base_call, o, r)[column],
-                head_value = call_row(m->head_call, o, r)[column];
-    const struct stored_error base = compare_value(&m->base_error, r, column, base_value, want,
-                                                   mass, &right),
-                              head = compare_value(&m->head_error, r, column, head_value, want,
-                                                   mass, &right);
-    const double worst = fmax(c->base_max, c->head.max);
-    c->base_max = fmax(c->base_max, base.error);
-    c->head.max = fmax(c->head.max, head.error);
-    if (fmax(base.error, head.error) <= worst)
+    struct output_change *change = m->change;
+    struct compared_value base = at, head = at;
+    base.got = call_row(m->base_call, at.output, at.row)[at.column];
+    head.got = call_row(m->head_call, at.output, at.row)[at.column];
+    compare_value(&m->base_error, &base);
+    compare_value(&m->head_error, &head);
+    const double worst = fmax(change->base_max, change->head.max);
+    change->base_max = fmax(change->base_max, base.error.error);
+    change->head.max = fmax(change->head.max, head.error.error);
+    if (fmax(base.error.error, head.error.error) <= worst)
         return;
-    c->base_got = base_value;
-    c->head.got = head_value;
-    c->head.want = want;
-    c->head.limit = head.limit;
-    describe_place(m->base_call, o, r, column, c->head.worst_at, sizeof c->head.worst_at);
+    change->base_got = base.got;
+    change->head.got = head.got;
+    change->head.want = at.want;
+    change->head.limit = head.error.limit;
+    describe_place(m->base_call, at.output, at.row, at.column, change->head.worst_at,
+                   sizeof change->head.worst_at);
 }
 
 static void judge_moved_rows(struct moved_outputs *m, int o)
@@ -80,7 +78,11 @@ static void judge_moved_rows(struct moved_outputs *m, int o)
             continue;
         oracle_compute_row(m->oracle, o, r, want, want + width);
         for (; i < width; i = next_moved(base_row, head_row, i + 1, width))
-            judge_moved_value(m, o, r, i, want[i], want[width + i]);
+            judge_moved_value(m, (struct compared_value){ .output = o,
+                                                          .row = r,
+                                                          .column = i,
+                                                          .want = want[i],
+                                                          .magnitude = want[width + i] });
     }
     free(want);
 }
@@ -109,23 +111,33 @@ static void judge_moved(struct change_search *search, struct moved_outputs *m)
 
 /* ---- Base and head ---- */
 
+/* Counts the values of row r of output o, and those that moved. Describes the first that moved in any row. */
+static void count_moved(struct moved_outputs *m, int o, int64_t r)
+{
+    struct output_change *c = m->change;
+    const float *base = call_row(m->base_call, o, r), *head = call_row(m->head_call, o, r);
+    const int64_t width = m->base_call->outputs[o].width,
+                  first = next_moved(base, head, 0, width);
+    c->n_values += (uint64_t)width;
+    if (first == width)
+        return;
+    if (c->n_moved == 0) {
+        describe_place(m->base_call, o, r, first, c->first, sizeof c->first);
+        c->first_base = base[first];
+        c->first_head = head[first];
+    }
+    m->n_rows++;
+    for (int64_t i = first; i < width; i = next_moved(base, head, i + 1, width))
+        c->n_moved++;
+}
+
 static void compare_outputs(struct change_search *search, struct output_change *c,
                             const struct call *base, const struct call *head)
 {
     struct moved_outputs m = { .change = c, .base_call = base, .head_call = head };
     for (int o = 0; o < base->n_outputs; o++)
-        for (int64_t r = 0, width = base->outputs[o].width; r < base->outputs[o].rows; r++) {
-            const float *base_row = call_row(base, o, r), *head_row = call_row(head, o, r);
-            const uint64_t moved_before = c->n_moved;
-            for (int64_t i = -1; (i = next_moved(base_row, head_row, i + 1, width)) < width;)
-                if (c->n_moved++ == 0) {
-                    describe_place(base, o, r, i, c->first, sizeof c->first);
-                    c->first_base = base_row[i];
-                    c->first_head = head_row[i];
-                }
-            m.n_rows += c->n_moved > moved_before;
-            c->n_values += (uint64_t)width;
-        }
+        for (int64_t r = 0; r < base->outputs[o].rows; r++)
+            count_moved(&m, o, r);
     search->seen.problems++;
     search->seen.values += c->n_values;
     search->seen.moved += c->n_moved;

@@ -1,16 +1,20 @@
 /*
  * Comparison of the outputs of a call with the expected values. It finds the worst value with its place, and counts
- * values that are not correctly rounded.
+ * values that are not correctly rounded:
+ *
+ *     struct comparison c;
+ *     compare_begin(&c, &tally);
+ *     compare_next(&c, call, backend, RANGE_FARTHEST);    // again for each further call
+ *     compare_call(&c, NULL);                             // with the oracle
+ *     compare_end(&c);    // fails the tally: "got 0x1p-3 want 0x1.8p-3 error 4 ulp limit 1 at position 7 pair 0 ..."
  *
  * First the classes must agree: NaN with any NaN, infinity, and a zero whose sign is determined. An unwritten value
  * agrees with nothing. Then the error is measured, including the half ulp of rounding, in the metric of the kernel:
  *
  *   tables          ulp, or abs if the error limit is absolute (no promise near zeros)
- *   rotations       pair_ulp, at most the signature's limit: 1.5 with one fused product and 2 without (both
- *                   provable), more for rope_qk_norm, which also normalises. In the other rotations, unrotated
- *                   channels are copies, the same bits
- *   sinusoidal_add  pair_ulp, of the larger of the two terms, with a limit of its own for every value (see
- *                   measure_sum())
+ *   rotations       pair_ulp, at most the signature's limit: 1.5 with one fused product and 2 without (both provable),
+ *                   more for rope_qk_norm, which also normalises. Unrotated channels are copies in the others
+ *   sinusoidal_add  pair_ulp, of the larger of the two terms, with a limit for every value (see measure_sum())
  *   all others      exact: the correctly rounded result, to the bit
  *
  * A program that answers prompts may round each operation of the others, and sum in any order. These kernels are then
@@ -29,8 +33,6 @@
 
 #include "error_limits.h"
 #include "tally.h"
-
-/* ---- Comparisons ---- */
 
 /* Kinds of comparison of an f32 result. */
 enum compare_kind {
@@ -52,12 +54,23 @@ struct comparison {
     double table_abs;        /* limit of the table inside a sum, if it is absolute */
     bool lacks_limit;        /* the error limits lack a row for this kernel, mode and range */
     bool
-        skips_rounded; /* of correctly rounded rows, which are within any limit, only the values are counted */
-    uint64_t checked, misrounded;
-    double ratio; /* error / limit of the worst value, whose place follows */
+        skips_rounded; /* compare_call() counts correctly rounded rows without measuring them */
+    uint64_t checked, misrounded; /* values compared; values not correctly rounded */
+    double ratio;                 /* error / limit of the worst value, whose place follows */
     int output;
     int64_t row, column;
     bool needs_place; /* the result lacks the place of the worst value */
+};
+
+/* One value of an output. compare_value() sets the last two members. */
+struct compared_value {
+    int output;
+    int64_t row, column;
+    float got;
+    double want;
+    double magnitude; /* its ulp is the unit of some errors; see oracle_compute_row() */
+    struct stored_error error; /* in units of the metric, with the limit of this value */
+    bool is_rounded;           /* correctly rounded */
 };
 
 /* Starts a comparison of one or more calls, with one result. */
@@ -68,13 +81,11 @@ void compare_next(struct comparison *c, const struct call *call,
                   const struct posenc_backend *backend, int range);
 /* Ends a call, and frees the calls of the tally. */
 void compare_end_call(struct comparison *c);
-/* Compares n values in row r of output o, from a column on. `mass` (see oracle.h) may be NULL. */
+/* Compares n values in row r of output o, from a column on. NULL magnitudes are those of `want`. */
 void compare_values(struct comparison *c, int o, int64_t r, int64_t column, int64_t n,
-                    const double *want, const double *mass);
-
-/* Returns the error and limit of one value without counting it. *is_rounded is true if it is correctly rounded. */
-struct stored_error compare_value(const struct comparison *c, int64_t r, int64_t column,
-                                  float got, double want, double mass, bool *is_rounded);
+                    const double *want, const double *magnitudes);
+/* Compares one value without counting it. */
+void compare_value(const struct comparison *c, struct compared_value *value);
 /* Returns the name of the metric. */
 const char *compare_metric(const struct comparison *c);
 
@@ -98,15 +109,5 @@ void require_within_limits(struct tally *t, const struct call *call,
 
 /* Ends the comparison: sets metric, error, limit, place and status of the result, unless a call has failed. */
 void compare_end(struct comparison *c);
-
-/* Returns the dtype of the first output of a problem. */
-enum posenc_dtype problem_output_dtype(const struct problem *problem);
-
-/* Returns the numerics mode of a problem, or "given" for kernels without angles. */
-const char *problem_numerics_name(const struct problem *problem);
-/* Describes a value's place: "position 497577 pair 317 sin of dim 768 theta 10000", or "batch 0 token 3 head 1
- * channel 8". */
-void describe_place(const struct call *call, int o, int64_t r, int64_t column, char *text,
-                    size_t size);
 
 #endif

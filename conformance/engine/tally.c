@@ -1,11 +1,10 @@
-/* Selects cases, counts the checks of suites, and runs problems for them (tally.h). Also has the functions of engine.h,
- * and describe_place() of judge.h, which names the place of a value. */
+/* Selects cases, counts the checks of suites, runs problems for them, and names the places of values; see tally.h. Also
+ * has the functions of engine.h. */
 #define _POSIX_C_SOURCE 200809L
 #include "tally.h"
 
 #include "conformance/problem/notation.h"
 #include "conformance/problem/signature.h"
-#include "judge.h"
 
 #include <fnmatch.h>
 #include <inttypes.h>
@@ -338,7 +337,18 @@ bool require_same_outputs(struct tally *t, const struct call *got, const struct 
     return same;
 }
 
-/* ---- Places of values: judge.h ---- */
+/* ---- Problems and places of values ---- */
+
+const char *problem_numerics_name(const struct problem *problem)
+{
+    return kernel_has_freqs(problem->kernel) ? numerics_names[problem->freqs.numerics]
+                                             : "given";
+}
+
+enum posenc_dtype problem_output_dtype(const struct problem *problem)
+{
+    return tensor_dtype(problem, signature_output(signature_of(problem->kernel), 0));
+}
 
 /* A pair of cosine and sine columns, and which of the two a column is. */
 struct pair_place {
@@ -362,14 +372,15 @@ static void describe_angle(const struct problem *p, const struct tensor_spec *ro
 {
     const bool is_rope_table = row->dims[tensor_dims(row) - 1] == DIM_PAIR;
     bool is_cosine = row->name[0] == 'c'; /* "cos" of rope_table */
-    struct pair_place at = { column, false };
+    struct pair_place place = { column, false };
     if (!is_rope_table) {
-        at = find_pair(p, column);
-        is_cosine = at.is_second == (p->layout != POSENC_LAYOUT_COS_SIN);
+        place = find_pair(p, column);
+        is_cosine = place.is_second == (p->layout != POSENC_LAYOUT_COS_SIN);
     }
-    int64_t position = problem_axis_position(p, b, t, exact_axis(&p->freqs, at.pair));
+    int64_t position = problem_axis_position(p, b, t, exact_axis(&p->freqs, place.pair));
     snprintf(text, size, "position %" PRId64 " pair %" PRId64 " %s of dim %" PRId64 " theta %g",
-             position, at.pair, is_cosine ? "cos" : "sin", p->freqs.dim, p->freqs.rope_theta);
+             position, place.pair, is_cosine ? "cos" : "sin", p->freqs.dim,
+             p->freqs.rope_theta);
 }
 
 void describe_place(const struct call *call, int o, int64_t r, int64_t column, char *text,
@@ -383,20 +394,20 @@ void describe_place(const struct call *call, int o, int64_t r, int64_t column, c
     };
     const struct problem *p = &call->problem;
     const struct tensor_spec *row = signature_output(signature_of(p->kernel), o);
-    int64_t at[MOST_DIMS] = { 0 };
+    int64_t index[MOST_DIMS] = { 0 };
     size_t used = 0;
     const int n = tensor_dims(row);
-    at[n - 1] = column;
+    index[n - 1] = column;
     for (int d = n - 2; d >= 0; d--) {
         const int64_t extent = problem_extent(p, row->dims[d]);
-        at[d] = d ? r % extent : r;
+        index[d] = d ? r % extent : r;
         r /= extent;
     }
     if (kernel_has_freqs(p->kernel)) {
-        describe_angle(p, row, at[0], at[1], column, text, size);
+        describe_angle(p, row, index[0], index[1], column, text, size);
         return;
     }
     for (int d = 0; d < n && used < size; d++)
         used += (size_t)snprintf(text + used, size - used, "%s%s %" PRId64, d ? " " : "",
-                                 dim_names[row->dims[d]], at[d]);
+                                 dim_names[row->dims[d]], index[d]);
 }

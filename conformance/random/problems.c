@@ -1,13 +1,11 @@
 /*
  * Draws problems, and sets of problems in which classes of values meet; see random.h.
  *
- * A problem is drawn from a choice of one class for each factor. To make two classes meet, the choice holds both; the
- * other classes are random. Problems that the front-end rejects are dropped.
+ * A problem is drawn from a choice of one class for each factor. To make two classes meet, such as "heads from 2 to 8"
+ * and "x.stride backward", the choice holds both; the other classes are random. Problems that the front-end rejects are
+ * dropped.
  */
 #include "random.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 /* Size of a set in quick runs; attempts to draw a problem with a given class, or any problem. */
 enum { QUICK_PROBLEMS = 48, CLASS_TRIES = 1000, DRAW_TRIES = 64 };
@@ -85,17 +83,17 @@ static const struct value_class *find_held(const struct choice *choice, const st
 
 static bool are_large(const struct value_class *a, const struct value_class *b)
 {
-    return a && b && a->large && b->large;
+    return a && b && a->kind == CLASS_LARGE && b->kind == CLASS_LARGE;
 }
 
 /* Returns true for a size of 0. It is chosen only if it is held, since an empty call tests no other class. */
 static bool is_zero_size(const struct value_class *c)
 {
-    return c->factor->is_size && c->most == 0.0 && !c->above_bound;
+    return c->factor->is_size && c->most == 0.0 && c->kind != CLASS_ABOVE_BOUND;
 }
 
 /* Returns the scalings that have each held parameter of scalings, as bits. */
-static unsigned find_scalings(const struct choice *choice)
+static unsigned fitting_scalings(const struct choice *choice)
 {
     unsigned found = ~0u;
     for (int i = 0; i < 2; i++)
@@ -111,12 +109,12 @@ static const struct value_class *choose_class(const struct choice *choice,
 {
     const struct value_class *held = find_held(choice, f),
                              *last = f->classes + f->n_classes - 1;
-    if (held || (choice->both_large && last->large))
+    if (held || (choice->both_large && last->kind == CLASS_LARGE))
         return held ? held : last;
     int i = choice->both_large && field_value_names(&f->field)
                 ? choice->round % f->n_classes
                 : (int)draw_between(d, 0, f->n_classes - 1);
-    const unsigned fitting = f->field.names == scaling_names ? find_scalings(choice) : ~0u;
+    const unsigned fitting = f->field.names == scaling_names ? fitting_scalings(choice) : ~0u;
     while (fitting && !(fitting >> i & 1u))
         i = (i + 1) % f->n_classes;
     return &f->classes[is_zero_size(&f->classes[i]) ? (i + 1) % f->n_classes : i];
@@ -171,7 +169,7 @@ static bool halve_one_size(const struct factors *factors, const struct choice *c
         int64_t least = factor->is_even ? 2 : 1;
         if (held && held->least > (double)least)
             least = (int64_t)held->least;
-        if (size <= least || (held && held->above_bound))
+        if (size <= least || (held && held->kind == CLASS_ABOVE_BOUND))
             continue;
         struct problem smaller = *p;
         field_set(&factor->field, &smaller, (uint64_t)(half > least ? half : least));
@@ -277,8 +275,8 @@ static bool draw_problem(const struct problem_set *set, const struct choice *cho
 /* ---- Sets ---- */
 
 /* Returns the entry of two classes in the table of pairs. */
-static unsigned char *find_pair(const struct problem_set *set, const struct value_class *a,
-                                const struct value_class *b)
+static unsigned char *pair_entry(const struct problem_set *set, const struct value_class *a,
+                                 const struct value_class *b)
 {
     const struct value_class *first = set->factors.classes;
     return &set->pairs[a < b ? (a - first) * set->factors.n_classes + (b - first)
@@ -298,7 +296,7 @@ static bool record_pairs(struct problem_set *set, const struct choice *choice,
             held[n++] = choice->classes[f];
     for (int i = 0; i < n; i++)
         for (int k = 0; k <= i; k++) {
-            unsigned char *pair = find_pair(set, held[i], held[k]);
+            unsigned char *pair = pair_entry(set, held[i], held[k]);
             any = any || !*pair;
             set->n_classes_reached += i == k && !*pair;
             set->n_pairs_reached += i != k && !*pair;
@@ -340,7 +338,7 @@ static bool add_pair(struct problem_set *set, const struct value_class *a,
         rounds = LARGE_ROUNDS_WITH_FREQS;
     bool good = true;
     for (int i = 0; i < (set->key.full ? PAIR_TRIES : 1) && good; i++)
-        good = (*find_pair(set, a, b) && i >= rounds) || add_problem(set, a, b, i, d);
+        good = (*pair_entry(set, a, b) && i >= rounds) || add_problem(set, a, b, i, d);
     return good;
 }
 
@@ -361,7 +359,7 @@ static bool fill_set(struct problem_set *set)
             return false;
     }
     for (const struct value_class *a = classes; a < classes + n; a++)
-        for (int i = 0; i < CLASS_TRIES && !*find_pair(set, a, a); i++)
+        for (int i = 0; i < CLASS_TRIES && !*pair_entry(set, a, a); i++)
             if (!add_problem(set, a, NULL, 0, &d))
                 return false;
     return true;
@@ -405,11 +403,11 @@ bool problem_set_find_missing(const struct problem_set *set, const struct value_
                              *end = classes + set->factors.n_classes;
     *b = NULL;
     for (*a = classes; *a < end; ++*a)
-        if (!*find_pair(set, *a, *a))
+        if (!*pair_entry(set, *a, *a))
             return true;
     for (*a = classes; *a < end; ++*a)
         for (*b = classes; *b < *a; ++*b)
-            if (are_large(*a, *b) && !*find_pair(set, *a, *b))
+            if (are_large(*a, *b) && !*pair_entry(set, *a, *b))
                 return true;
     return false;
 }
