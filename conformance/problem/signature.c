@@ -99,8 +99,9 @@ const struct tensor_layout *tensor_layout(const struct problem *p,
                                           const struct tensor_spec *spec)
 {
     const struct signature *s = signature_of(p->kernel);
-    return &p->layouts[(tensor_shares_output(p, spec) ? signature_output(s, 0) : spec) -
-                       s->tensors];
+    const struct tensor_spec *owner =
+        tensor_shares_output(p, spec) ? signature_output(s, 0) : spec;
+    return &p->layouts[owner - s->tensors];
 }
 
 const struct tensor_spec *kernel_woven_row(enum posenc_kernel kernel)

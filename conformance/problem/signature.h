@@ -4,8 +4,8 @@
  * the other arguments, and the dimensions along which a call may be cut. Code for all tensors of a call is a loop
  * over this list.
  *
- * conformance/signatures has the signatures with their expected outputs. test_signatures.c reports members that a
- * signature lacks.
+ * conformance/signatures has the signatures with their expected outputs; signature_learned (tables.c) is a short
+ * example. test_signatures.c reports members that a signature lacks.
  */
 #ifndef POSENC_SIGNATURE_H
 #define POSENC_SIGNATURE_H
