@@ -137,7 +137,8 @@ static int read_record(const char *json, struct model *m, char error[MODEL_ERROR
     return status;
 }
 
-/* Rejects shapes that need more memory than problem_limits_here() allows: the system would swap, then kill the process. */
+/* Rejects shapes that need more memory than problem_limits_here() allows: the system would swap, then kill the
+ * process. */
 static int check_memory(const struct model *m, char error[MODEL_ERROR])
 {
     const struct problem_limits limits = problem_limits_here();

@@ -26,8 +26,8 @@ void program_stop(void);
 
 /* ---- Files ---- */
 
-/* Return a backend that writes prompts and expected outputs to a folder, and one that reads answers from it. Calls of the
- * first return the expected outputs. */
+/* Return a backend that writes prompts and expected outputs to a folder, and one that reads answers from it. Calls of
+ * the first return the expected outputs. */
 const struct posenc_backend *program_write_prompts(const char *folder);
 const struct posenc_backend *program_read_answers(const char *folder);
 /* Sets the next call and its expected rows, in f64 rounded to odd (oracle.h). */

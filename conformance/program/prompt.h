@@ -34,8 +34,8 @@ bool prompt_make(struct prompt *prompt, enum posenc_kernel kernel, const void *a
                  const struct problem *problem, const char *case_id);
 void prompt_free(struct prompt *prompt);
 
-/* Writes the outputs of an answer to the call's tensors. Returns false and a reason if a tensor is missing, superfluous,
- * or has another dtype or shape. */
+/* Writes the outputs of an answer to the call's tensors. Returns false and a reason if a tensor is missing,
+ * superfluous, or has another dtype or shape. */
 bool prompt_accept(const struct prompt *prompt, const struct message *answer,
                    char reason[MESSAGE_TEXT]);
 
