@@ -148,7 +148,11 @@ struct problem problem_blank(enum posenc_kernel kernel)
         .batch = 1,
         .alibi_bias_max = 8.0,
     };
-    signature_own_defaults(signature_of(kernel), &blank);
+    for (EACH_PARAMETER(own, signature_of(kernel))) {
+        const struct field field = parameter_field(own);
+        if (own->name)
+            field_set_number(&field, &blank, own->value);
+    }
     return blank;
 }
 

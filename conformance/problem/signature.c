@@ -14,15 +14,6 @@ const struct signature *signature_of(enum posenc_kernel kernel)
     return all[kernel_signature(kernel)];
 }
 
-void signature_own_defaults(const struct signature *signature, struct problem *problem)
-{
-    for (EACH_PARAMETER(own, signature)) {
-        const struct field field = parameter_field(own);
-        if (own->name)
-            field_set_number(&field, problem, own->value);
-    }
-}
-
 void parameter_store(const struct parameter *p, const struct problem *problem, void *args)
 {
     value_set(p->kind, (char *)args + p->to,

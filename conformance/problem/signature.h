@@ -173,9 +173,6 @@ struct signature {
 
 const struct signature *signature_of(enum posenc_kernel kernel);
 
-/* Sets the signature's own parameters to their defaults. */
-void signature_own_defaults(const struct signature *signature, struct problem *problem);
-
 /* Returns the offset of the argument that is a copy of the problem's member at offset `member`; 0: none. */
 size_t signature_argument(const struct signature *signature, size_t member);
 
