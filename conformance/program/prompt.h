@@ -1,6 +1,7 @@
 /*
  * Prompts: the arguments of a kernel's call in one canonical form, which hides strides, batches of tokens, places and
- * transposes. docs/protocol.md lists the tensors and parameters of each kernel.
+ * transposes. A call of rope_half with x [batch 2, tokens 3, heads 4, head_dim 8] has the tensors x [6, 4, 8], cos [6,
+ * 4] and sin [6, 4]. docs/protocol.md lists the tensors and parameters of each kernel.
  */
 #ifndef POSENC_PROMPT_H
 #define POSENC_PROMPT_H
