@@ -1,7 +1,7 @@
 /*
  * Double-double arithmetic: a value is the unevaluated sum hi + lo of two doubles, where |lo| is at most half an ulp of
- * hi. About 104 bits are correct. Only +, -, *, /, sqrt() and fma() are used, all of which IEEE 754 defines to the bit,
- * so results do not depend on the platform's libm.
+ * hi, as in 1/3 = 0x1.5555555555555p-2 + 0x1.5555555555555p-56. About 104 bits are correct. Results do not depend on
+ * the platform's libm: only +, -, *, /, sqrt() and fma() are used, all of which IEEE 754 defines to the bit.
  *
  * Reference: Joldes, Muller, Popescu, "Tight and rigorous error bounds for basic building blocks of double-word
  * arithmetic", ACM TOMS 44(2), 2017. u is 2^-53.
