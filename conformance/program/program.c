@@ -111,22 +111,14 @@ static bool is_offered(const struct prompt *prompt, char reason[MESSAGE_TEXT])
         bool is_used = strcmp(prompt->outputs[0].form.dtype, dtypes[d]) == 0;
         for (size_t i = 0; i < prompt->message.n; i++)
             is_used = is_used || strcmp(prompt->message.tensors[i].dtype, dtypes[d]) == 0;
-        if (is_used && !program.dtypes[d] && d != POSENC_DTYPE_F32) {
-            snprintf(reason, MESSAGE_TEXT, "the type %s", dtypes[d]);
-            return false;
-        }
+        if (is_used && !program.dtypes[d] && d != POSENC_DTYPE_F32)
+            return notation_fail(reason, "the type %s", dtypes[d]);
     }
     if (*program.numerics && strcmp(numerics, "given") != 0 &&
-        !text_has_word(program.numerics, ' ', numerics, strlen(numerics))) {
-        snprintf(reason, MESSAGE_TEXT, "numerics %s", numerics);
-        return false;
-    }
-    if (prompt->farthest > program.max_position) {
-        snprintf(reason, MESSAGE_TEXT, "positions beyond %lld",
-                 (long long)program.max_position);
-        return false;
-    }
-    return true;
+        !text_has_word(program.numerics, ' ', numerics, strlen(numerics)))
+        return notation_fail(reason, "numerics %s", numerics);
+    return prompt->farthest <= program.max_position ||
+           notation_fail(reason, "positions beyond %lld", (long long)program.max_position);
 }
 
 /* Uses an answer if it could be `read`. Explains a status other than POSENC_OK. */
