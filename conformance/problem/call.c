@@ -1,5 +1,6 @@
 /*
- * Makes a call from a problem, in memory of the caller's allocator; runs, resets, reads, cuts and destroys it.
+ * Makes a call from a problem, in memory of the caller's allocator; runs, resets, reads, cuts and destroys it:
+ * call_create(), call_run() for each backend after call_reset(), call_row(), call_destroy().
  *
  * The value of a row depends only on its own position and parameters. A part of the tensors along one dimension, with
  * its positions, slopes or columns, is therefore a valid call.

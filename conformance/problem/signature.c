@@ -143,6 +143,8 @@ bool problem_is_f32(const struct problem *problem)
     return true;
 }
 
+/* ---- Bytes ---- */
+
 static size_t count_bytes(const struct problem *p, const struct tensor_spec *spec,
                           int64_t elements)
 {
@@ -150,8 +152,6 @@ static size_t count_bytes(const struct problem *p, const struct tensor_spec *spe
         spec->form == FORM_INTEGERS ? sizeof(int32_t) : storage_size(tensor_dtype(p, spec));
     return (size_t)elements * item;
 }
-
-/* ---- Bytes ---- */
 
 void problem_derive(struct problem *p)
 {
