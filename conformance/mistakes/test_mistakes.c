@@ -261,6 +261,7 @@ static const struct row {
     { "one call and many values", ROPE " batch=3",
       "the sine has the other sign: the rotation turns backward", NULL, 1 },
     { "one call and few values", SMALL " tokens=2", "", NULL, 1 },
+    { "one call and few wrong values", ROPE, "", zero_last_row, 1 },
     { "a last row of zeros", ROPE, "the last rows are zeros", zero_last_row, ANY_CALLS },
     { "one wrong element", ROPE, "", spoil_element, ANY_CALLS },
     { "a wrong tail", ROPE, "", spoil_tail, ANY_CALLS },
