@@ -10,9 +10,8 @@
 
 /* Facts about a call that passed its checks. */
 struct call_summary {
-    bool empty; /* no output has elements */
-    unsigned
-        dtypes; /* the dtypes of all tensors, ORed: POSENC_DTYPE_F32 (0) if all of them are f32 */
+    bool empty;      /* no output has elements */
+    unsigned dtypes; /* of all tensors, ORed: POSENC_DTYPE_F32 (0) if all of them are f32 */
 };
 
 /* `takes_x` is true if the kernel reads x; several signatures have a kernel that does and one that does not. */

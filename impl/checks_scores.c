@@ -1,4 +1,5 @@
-/* Checks of kernels whose rows belong to queries and keys: biases and terms of attention scores. */
+/* Checks of kernels whose rows belong to queries and keys: biases and terms of attention scores. posenc_check_t5(), for
+ * example, rejects a distance of 2^24 as SHAPE. */
 #include "checks.h"
 #include "members.h"
 

@@ -1,4 +1,5 @@
-/* Checks of kernels whose rows belong to tokens: sinusoidal and learned encodings, rotations. */
+/* Checks of kernels whose rows belong to tokens: sinusoidal and learned encodings, rotations. posenc_check_rope(), for
+ * example, rejects a position that is no row of cos as POSITION. */
 #include "checks.h"
 #include "members.h"
 

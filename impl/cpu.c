@@ -1,5 +1,5 @@
 /*
- * Detection of CPU features. The header of each architecture (cpu_*.h) defines:
+ * Detection of CPU features, once per process. The header of each architecture (cpu_*.h) defines:
  *
  *   struct feature_source        where the CPU reports a feature
  *   CPU_FEATURES                 a FEATURE(name, level, source) for each feature; backends that need
@@ -9,8 +9,7 @@
  *   read_key(key, size)          writes the key of the CPU model: see posenc_cpu_key()
  */
 #define _GNU_SOURCE /* syscall() */
-#include "cpu.h"
-#include "internal.h"
+#include "registry.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -4,6 +4,9 @@
  *
  * Axes are letters: b batch, t token, h head, i query, j key, c channel or column, r row, and . for an axis that is
  * never split. Letters are matched from the last dimension backwards, as a tensor may have no batch dimension.
+ * Rotations of [batch, tokens, heads, channels] are split along tokens, batches or heads:
+ *
+ *     MEMBERS(rope, "tbh", "t", OUT(rope, out, "bthc"), TENSOR(rope, x, "bthc"), POSITIONS(rope))
  */
 #ifndef POSENC_MEMBERS_H
 #define POSENC_MEMBERS_H

@@ -1,7 +1,7 @@
 /*
  * The public kernel functions, posenc_<kernel>(), generated from the list of kernels. Each checks its arguments and
- * brings them to canonical form (checks.h), selects a backend (select.h) and runs the backend's kernel. _Generic picks
- * the steps that only one signature has.
+ * brings them to canonical form (checks.h), selects a backend (select.h) and runs the backend's kernel. For rope_half,
+ * posenc_setup_rope() does the first two. _Generic picks the steps that only one signature has.
  */
 #include "checks.h"
 #include "versioned.h"

@@ -1,5 +1,6 @@
 /*
- * Prepared calls: checked once, then run with other pointers and positions.
+ * Prepared calls: checked once by posenc_prepare(), then run with other pointers and positions, for example by
+ * posenc_run(prepared, q, q, position, &error) at each step of decoding.
  *
  * A run only checks what may have changed: the position must be in range, out must not overlap an input, and x must be
  * out or disjoint from it. A run that does not pass this fast check goes through posenc_<kernel>(), which runs the call

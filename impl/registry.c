@@ -4,7 +4,6 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "cpu.h"
 #include "versioned.h"
 
 /* ---- Kernels ---- */

@@ -1,4 +1,4 @@
-/* The lists of kernels and backends, for the library's own files. */
+/* The lists of kernels and backends, and the features of this CPU, for the library's own files. */
 #ifndef POSENC_REGISTRY_H
 #define POSENC_REGISTRY_H
 
@@ -23,6 +23,18 @@ const struct posenc_backend *posenc_backend_find_n(const char *name, size_t leng
 
 /* Returns true if the library can read the struct. A plug-in may be built with another header. */
 bool posenc_backend_is_compatible(const struct posenc_backend *backend);
+
+/* ---- CPU features (cpu.c), by name ---- */
+
+/* Returns NULL if this CPU has each feature of the space-separated list, and its operating system supports it.
+ * Otherwise returns a static sentence about the first that is missing. NULL is an empty list. */
+const char *posenc_cpu_unavailable_reason(const char *list);
+
+/* Returns the highest level of instruction sets among the features of a list; 0 for an empty list. Levels are
+ * comparable within one architecture. */
+int posenc_cpu_level(const char *list);
+
+/* ---- Backends that run ---- */
 
 /* Returns true if this CPU can run the backend. */
 bool posenc_backend_runs(const struct posenc_backend *backend);

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cpu.h"
 #include "members.h"
 
 _Atomic(struct selection_table *) posenc_selection_table;

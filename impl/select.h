@@ -1,4 +1,5 @@
-/* Selection of the backend for calls that name none. */
+/* Selection of the backend for calls that name none: by posenc_select(), POSENC_BACKEND=libm or a tuning file, or the
+ * first of the list that runs here. */
 #ifndef POSENC_SELECT_H
 #define POSENC_SELECT_H
 

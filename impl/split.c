@@ -1,6 +1,7 @@
 /*
- * posenc_split(): parts of a call for threads. The axis to cut is chosen so that no two parts write the same cache
- * line, as far as the memory layout of the outputs allows it. members.h says which members of a call a cut changes.
+ * posenc_split(): parts of a call for threads. Two threads may get three tokens each of six, for example. The axis to
+ * cut is chosen so that no two parts write the same cache line, as far as the memory layout of the outputs allows it.
+ * members.h says which members of a call a cut changes.
  *
  * Arguments have not been checked yet. Address arithmetic is therefore unsigned: sizes that are too large wrap, and the
  * checks of each part reject them.
@@ -22,10 +23,11 @@ static int64_t axis_size(const struct args_members *members, const char *args, c
 
 /* ---- Cuts between cache lines ---- */
 
-/* The memory of an output, seen along one axis: n slices, of which slice k occupies bytes [low, high) relative to first
- * + k * step. Dimensions with a larger stride than the axis repeat all slices. */
+/* The memory of an output, seen along one axis: n slices. Dimensions with a larger stride than the axis repeat all of
+ * them. */
 struct slices {
-    uintptr_t first, step, low, high;
+    uintptr_t first, step; /* slice k is at first + k * step */
+    uintptr_t low, high;   /* and occupies the bytes [low, high) from there */
     int64_t n;
     uintptr_t repeat_step; /* the smallest distance between repetitions; 0 if there are none */
     bool repeats_by_line;  /* all such distances are multiples of a cache line */
@@ -104,7 +106,7 @@ struct axis {
     int64_t n, period; /* its size, and the largest alignment_period() of the outputs */
     int outputs;
     struct slices slices[2]; /* of each output */
-    bool clean;              /* a cut exists that shares no cache line */
+    bool clean;              /* some cut shares no cache line */
 };
 
 /* Returns true if no cache line has bytes of both tensors. */

@@ -1,6 +1,12 @@
 /*
  * Reads the rules of a selection (select.h), from text or from a tuning file. A tuning file begins with the line
- * posenc.tune/1 and names the CPU and the build of the library that it was measured with.
+ * posenc.tune/1 and names the CPU and the build of the library that it was measured with:
+ *
+ *     posenc.tune/1
+ *     cpu amd-19-11-1 avx2 fma f16c
+ *     build 0.1.0 gcc 12.2.0 -O3 1234567890
+ *     rope_half avx2 f32 262144    # calls in f32 of at most 262144 bytes
+ *     rope_half avx512             # all others
  */
 #include "select.h"
 

@@ -1,9 +1,9 @@
 /*
  * Structs that posenc.h may extend: `size`, the first member, is what the caller's compiler saw.
  *
- * A smaller size comes from a program built with an older header: members that it does not know get their defaults. A
- * larger size comes from a newer program: the members that this library does not know must be zero, which means that
- * the program does not use them.
+ * A smaller size comes from a program built with an older header: members that it does not know get their defaults,
+ * such as an x_scale of 1. A larger size comes from a newer program: the members that this library does not know must
+ * be zero, which means that the program does not use them.
  */
 #ifndef POSENC_VERSIONED_H
 #define POSENC_VERSIONED_H

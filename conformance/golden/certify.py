@@ -1,5 +1,9 @@
 """Compares the oracle with MPFR to the bit, and the library's frequencies within their error bound.
 
+golden.py --certify runs certify(). A disagreement stops it with a message such as
+
+    oracle, rope_table/f32/exact/llama31-p131071: cos row 0 column 3: 0x1.8p-1, MPFR 0x1.8000000000001p-1
+
 Frequencies and tables are compared for the specs of certified.txt and of golden cases, in each numerics mode that
 supports them. Outputs of the oracle are compared for every golden case and for random problems of every kernel.
 """
@@ -106,10 +110,10 @@ def compare_axes(freqs: Freqs, who: str, got: Dict[str, Any]) -> None:
         )
 
 
-def compare_frequency(who: str, error: mpfr, allowed: mpfr, single: float, as_f32: float) -> None:
+def compare_frequency(who: str, error: mpfr, allowed: mpfr, got_f32: float, want_f32: float) -> None:
     """Compares the error of a frequency in turns with a bound, and its f32 value with MPFR's."""
-    if error > allowed or not same(single, as_f32):
-        raise Disagreement(f"{who}: turn off by {float(error)}, f32 {single!r}, MPFR {as_f32!r}")
+    if error > allowed or not same(got_f32, want_f32):
+        raise Disagreement(f"{who}: turn off by {float(error)}, f32 {got_f32!r}, MPFR {want_f32!r}")
 
 
 def compare_oracle_freqs(freqs: Freqs, who: str, got: Dict[str, Any], seed: int) -> int:
@@ -159,13 +163,13 @@ def compare_library_freqs(freqs: Freqs, who: str, got: Dict[str, Any]) -> None:
             raise Disagreement(f"{who}: frequency {i}: {omega[i]!r}, MPFR {float(exact)!r}")
 
 
-def certify_spec(item: Tuple[FreqsSpec, int]) -> Counts:
+def certify_spec(spec_and_seed: Tuple[FreqsSpec, int]) -> Counts:
     """Compares the frequencies of a spec, and tables of them.
 
     In an f32 mode, tables of the library are compared as well. A sine there is one rounding of an f32 angle, so that
     other bits mean another angle.
     """
-    spec, seed = item
+    spec, seed = spec_and_seed
     freqs, line = Freqs(spec), f"{kernel_of(spec)} {spec.notation()}"
     found = problem.read_freqs(line)
     points = compare_oracle_freqs(freqs, f"oracle, {line}", found["oracle"], seed)
@@ -176,7 +180,7 @@ def certify_spec(item: Tuple[FreqsSpec, int]) -> Counts:
 
 def spec_of(line: str) -> FreqsSpec:
     """Returns the spec of a problem of sinusoidal or rope_table in the mode exact, for longrope with other factors."""
-    spec = replace(FreqsSpec.of(read_problem(line).fields), numerics="exact")
+    spec = replace(FreqsSpec.from_fields(read_problem(line).fields), numerics="exact")
     if spec.scaling != "longrope":
         return spec
     # Factors that differ from pair to pair, the first below 1.
@@ -260,23 +264,24 @@ TESTS_OF_VALUES: Dict[str, Callable[[str, float], bool]] = {
 def order_matters(case: GoldenCase, p: Problem, expected: Sequence["array[float]"]) -> bool:
     """Returns true if adding the inputs in reverse order gives other sums."""
     width, x = p.outputs[0].width, p.inputs["x"]
+    # Terms are (index of the sum, addend), in the order of the kernel.
     sums = list(p.inputs["out"]) if p.kernel == "learned_grad" and p.accumulate else [0.0] * len(expected[0])
     if p.kernel == "learned_grad":
-        terms = [(int(at) * width + k, x[t * width + k]) for t, at in enumerate(p.times[0]) for k in range(width)]
+        terms = [(int(row) * width + k, x[t * width + k]) for t, row in enumerate(p.times[0]) for k in range(width)]
     else:
         terms = [
             (r * width + reference.column_of(p, query, j), x[r * p.keys + j])
             for r, (_, query) in enumerate(reference.queries(p))
             for j in range(p.keys)
         ]
-    for at, term in reversed(terms):
-        sums[at] = add_f32(sums[at], term)
+    for i, term in reversed(terms):
+        sums[i] = add_f32(sums[i], term)
     return sums != list(expected[0])
 
 
 def lists_convergents(case: GoldenCase, p: Problem, expected: Sequence["array[float]"]) -> bool:
     """Returns true if the positions are those nearest to zeros of a sine, or of a cosine."""
-    positions, freqs = p.positions, Freqs(FreqsSpec.of(p.fields))
+    positions, freqs = p.positions, Freqs(FreqsSpec.from_fields(p.fields))
     if not positions or len(positions) > MOST_POSITIONS:
         return False
     if p.position_kind == "f32":

@@ -41,7 +41,7 @@ class Builder(NamedTuple):
     element: Element  # the right element, from the arguments, row and column
 
 
-BUILDERS: Dict[str, Builder] = {}
+BUILDERS: Dict[str, Builder] = {}  # by their name in builders.txt, such as swin
 
 
 def builder(
@@ -62,27 +62,30 @@ def builder(
 @builder("padding_positions", "i64 i64 bytes i64", lambda a: (a[0], a[1]), INDICES)
 def padding(a: List[Any], row: int, column: int) -> int:
     """Returns padding_idx for padding, else padding_idx plus the number of tokens so far."""
-    tokens, mask, first = a[1], a[2], a[3]
+    _, tokens, mask, padding_idx = a
     own = [mask[row * tokens + t] != 0 for t in range(column + 1)]
-    return int(first + sum(own) if own[-1] else first)
+    return int(padding_idx + sum(own) if own[-1] else padding_idx)
 
 
 @builder("swin_index", "i64 i64", lambda a: (a[0] * a[1], a[0] * a[1]), INDICES)
 def swin(a: List[Any], query: int, key: int) -> int:
     """Returns the row of a window's table."""
-    return window_row(a[0], a[1], False, query, key)
+    height, width = a
+    return window_row(height, width, False, query, key)
 
 
 @builder("beit_index", "i64 i64", lambda a: (1 + a[0] * a[1], 1 + a[0] * a[1]), INDICES)
 def beit(a: List[Any], query: int, key: int) -> int:
     """Returns the row of a window's table with a class token."""
-    return window_row(a[0], a[1], True, query, key)
+    height, width = a
+    return window_row(height, width, True, query, key)
 
 
 @builder("shaw_index", "i64 i64 i64 i64", lambda a: (a[0], a[1]), BY_DIFFERENCE)
 def shaw(a: List[Any], query: int, key: int) -> int:
     """Returns the distance, clipped to max_distance on both sides, counted from 0."""
-    return int(max(-a[3], min(key - query - a[2], a[3])) + a[3])
+    _, _, query_offset, most = a
+    return int(max(-most, min(key - query - query_offset, most)) + most)
 
 
 @builder("transformer_xl_index", "i64 i64", lambda a: (a[0], a[1]), BY_DIFFERENCE)
@@ -91,7 +94,7 @@ def transformer_xl(a: List[Any], query: int, key: int) -> int:
 
     The shift puts a column of zeros before the others, reads the rows as keys + 1 rows of queries, and drops the first.
     """
-    queries, keys = a[:2]
+    queries, keys = a
     padded = queries + query * keys + key
     return int(padded % (keys + 1) - 1 if key <= query + keys - queries else keys - 1)
 
@@ -99,16 +102,18 @@ def transformer_xl(a: List[Any], query: int, key: int) -> int:
 @builder("deberta_index", "i64 i64 i64 i64 i64", lambda a: (a[0], a[1]), BY_DIFFERENCE)
 def deberta(a: List[Any], query: int, key: int) -> int:
     """Returns DeBERTa's column of a distance."""
-    return deberta_column(query + a[2] - key, a[3], a[4])
+    _, _, query_offset, position_buckets, max_distance = a
+    return deberta_column(query + query_offset - key, position_buckets, max_distance)
 
 
 @builder("t5_buckets_compute", "i64 i64 bool", lambda a: (1, a[0] // 2 if a[2] else a[0]), INDICES)
 def t5(a: List[Any], _: int, wanted: int) -> int:
     """Returns the least distance whose bucket is this one or later, by bisection: max_distance has the last."""
-    below, least = -1, a[1]
+    num_buckets, max_distance, bidirectional = a
+    below, least = -1, max_distance
     while least - below > 1:
         middle = (least + below) // 2
-        if bucket(middle, a[0], a[1], a[2]) < wanted:
+        if bucket(middle, num_buckets, max_distance, bidirectional) < wanted:
             below = middle
         else:
             least = middle
@@ -118,19 +123,22 @@ def t5(a: List[Any], _: int, wanted: int) -> int:
 @builder("alibi_slopes", "i64 f64", lambda a: (1, a[0]), VALUES)
 def alibi(a: List[Any], _: int, head: int) -> float:
     """Returns the slope of a head."""
-    return slope(a[0], a[1], head)
+    heads, bias_max = a
+    return slope(heads, bias_max, head)
 
 
 @builder("kerple_log", "i64 floats floats i64 i64", lambda a: (a[0], a[4]), VALUES)
 def kerple_log(a: List[Any], head: int, column: int) -> mpfr:
     """Returns -p log(1 + a |distance|)."""
-    return -gmpy2.log1p(mpfr(abs(a[3] + column)) * a[2][head]) * a[1][head]
+    _, p, slopes, first, _ = a
+    return -gmpy2.log1p(mpfr(abs(first + column)) * slopes[head]) * p[head]
 
 
 @builder("kerple_power", "i64 floats floats i64 i64", lambda a: (a[0], a[4]), VALUES)
 def kerple_power(a: List[Any], head: int, column: int) -> mpfr:
     """Returns -a |distance|^p."""
-    return -(mpfr(abs(a[3] + column)) ** mpfr(a[1][head])) * a[2][head]
+    _, p, slopes, first, _ = a
+    return -(mpfr(abs(first + column)) ** mpfr(p[head])) * slopes[head]
 
 
 @lru_cache(maxsize=None)
@@ -143,17 +151,19 @@ def cosines(dim: int, distance: int) -> mpfr:
 @builder("sandwich", "i64 i64 floats i64 i64", lambda a: (a[1], a[4]), VALUES)
 def sandwich(a: List[Any], head: int, column: int) -> mpfr:
     """Returns cosines() of a distance times the scale of a head."""
-    return cosines(a[0], a[3] + column) * a[2][head]
+    dim, _, scales, first, _ = a
+    return cosines(dim, first + column) * scales[head]
 
 
 @builder("learned_fill_normal", "u64 i64 i64 i64 f64", lambda a: (a[2], a[3]), VALUES)
 def normal(a: List[Any], row: int, column: int) -> mpfr:
     """Returns a normal value by the Box-Muller recipe of normal.c of the library; one that rounds to 0 is +0."""
-    start = mix64(mix64(a[0], 0) + a[1] + row, 0)
+    seed, first_row, _, _, sigma = a
+    start = mix64(mix64(seed, 0) + first_row + row, 0)
     uniform, turn = mix64(start, 2 * (column // 2)), mix64(start, 2 * (column // 2) + 1)
     radius = gmpy2.sqrt(-2 * gmpy2.log(mpfr((uniform >> 11) + 1) / (1 << 53)))
     angle = two_pi() * turn / (1 << 64)
-    value = radius * (gmpy2.sin(angle) if column % 2 else gmpy2.cos(angle)) * a[4]
+    value = radius * (gmpy2.sin(angle) if column % 2 else gmpy2.cos(angle)) * sigma
     return value if nearest_f32(value) else mpfr(0)
 
 

@@ -1,6 +1,7 @@
 """Compares figures published elsewhere (published.txt) with the same figures by MPFR.
 
-Each quantity of published.txt is a method of PublishedProblem. It returns the figure for the arguments `at`.
+Each quantity of published.txt is a method of PublishedFigure. For example, the row "bucket | t5_bias ... | 7 = 7" calls
+PublishedFigure("t5_bias ...", (7.0,)).bucket(), which has to return 7.
 """
 
 import hashlib
@@ -8,7 +9,7 @@ import math
 from array import array
 from ctypes import c_double, c_float
 from dataclasses import replace
-from functools import cached_property
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Dict, List, Sequence, Tuple
 
@@ -21,31 +22,41 @@ from freqs import Freqs
 from problem import Disagreement, FreqsSpec, GoldenCase, Problem, little_endian, read_problem
 
 
-class PublishedProblem:
-    """A problem, and the arguments of a figure."""
+@lru_cache(maxsize=1)
+def fields_of(line: str) -> Dict[str, Any]:
+    """Returns the fields of a problem. Figures in a row have the same."""
+    return read_problem(line).fields
 
-    def __init__(self, line: str) -> None:
+
+# Quantities of each pair. Their figure is the largest one.
+OF_PAIRS = ("off_ramp", "off_truncated", "off_radians", "off_angle", "off_product")
+
+
+class PublishedFigure:
+    """A figure of a problem for arguments `at`, such as a position."""
+
+    def __init__(self, line: str, at: Tuple[float, ...]) -> None:
         self.line = line
-        self.at: Tuple[float, ...] = ()
+        self.at = at
 
-    @cached_property
+    @property
     def fields(self) -> Dict[str, Any]:
         """The fields of the problem."""
-        return read_problem(self.line).fields
+        return fields_of(self.line)
 
     @property
     def spec(self) -> FreqsSpec:
         """The fields that determine its frequencies."""
-        return FreqsSpec.of(self.fields)
+        return FreqsSpec.from_fields(self.fields)
 
     def freqs(self, **changes: Any) -> Freqs:
         """Returns the frequencies of the problem, or those with changed fields."""
         return reference.freqs_of(replace(self.spec, **changes))
 
-    def figure(self, name: str) -> float:
-        """Returns a quantity by its name: the largest of all pairs, or that of the problem."""
+    def compute(self, name: str) -> float:
+        """Returns a quantity by its name."""
         quantity = getattr(self, name)
-        if name in ("off_ramp", "off_truncated", "off_radians", "off_angle", "off_product"):
+        if name in OF_PAIRS:
             return max(float(quantity(i)) for i in range(self.spec.n_pairs))
         return float(quantity())
 
@@ -147,13 +158,11 @@ def number(text: str) -> float:
 def check_row(row: Sequence[str]) -> None:
     """Checks a row of quantity, problem, figures, error bound and source."""
     name, line, figures, within, source = row
-    problem = PublishedProblem(line)
     for figure in figures.split(","):
         arguments, _, text = figure.rpartition("=")
         want = number(text)
-        problem.at = tuple(map(number, arguments.split()))
         allowed = float(within[:-1]) * want / 100 if within.endswith("%") else number(within)
-        got = problem.figure(name)
+        got = PublishedFigure(line, tuple(map(number, arguments.split()))).compute(name)
         if not (got == want or abs(got - want) <= allowed) or not source:
             raise Disagreement(f"{name} of {line},{figure} (source: {source}): {got!r}")
 

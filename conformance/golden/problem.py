@@ -1,6 +1,7 @@
 """Reads problems, their inputs, and the results of the oracle and the library from the shared object of problems.c.
 
-The fields of a problem that determine its frequencies are a spec.
+For example, read_problem("rope_half head_dim=4 rotary_dim=4 heads=1 tokens=2 rows=2") has the attribute head_dim and
+the inputs "x", "cos" and "sin". The fields of a problem that determine its frequencies are a spec (FreqsSpec).
 """
 
 import ctypes
@@ -205,7 +206,7 @@ class FreqsSpec:
     inv_freq: Tuple[float, ...] = ()
 
     @classmethod
-    def of(cls, fields: Mapping[str, Any]) -> "FreqsSpec":
+    def from_fields(cls, fields: Mapping[str, Any]) -> "FreqsSpec":
         """Returns the spec of the fields of a problem."""
         values = {"dim": fields["rotary_dim" if "rotary_dim" in fields else "dim"]}
         for field in dataclasses.fields(cls):
@@ -234,10 +235,10 @@ class FreqsSpec:
 
 
 class Pair(NamedTuple):
-    """The axis with which a pair rotates, and its exponent e = numerator / denominator: omega = theta^-e."""
+    """The axis with which a pair rotates, and its exponent."""
 
     axis: int
-    numerator: int
+    numerator: int  # omega = theta^(-numerator / denominator)
     denominator: int
 
 
@@ -246,8 +247,9 @@ def pairs_of(spec: FreqsSpec) -> List[Pair]:
     """Returns the pairs of a spec."""
     layout, dim = spec.mrope_layout if spec.mrope_section else "", spec.dim
     sizes = (*spec.mrope_section, 0, 0)[:3] if layout else (spec.n_pairs,)
+    # Pair j of an axis, in both orders: one axis after the other, or axes taking turns.
     in_sections = [(axis, j) for axis, size in enumerate(sizes) for j in range(size)]
-    by_turns = sorted(in_sections, key=lambda place: place[::-1])
+    by_turns = sorted(in_sections, key=lambda place: (place[1], place[0]))
     pairs = []
     for i, (axis, j) in enumerate(by_turns if layout == "kimi" else in_sections):
         exponent = 2 * i, dim

@@ -2,8 +2,10 @@
  * Problems for golden.py, as a shared object: reads lines of the notation, and returns their fields and inputs with the
  * results of the oracle and of the library. golden.py also calls functions of both, which the object contains.
  *
- * Answers are texts, lines or JSON, that the next call overwrites; those for errors begin with "error: ". Arrays in JSON
- * are the bytes of their elements as hexadecimal digits.
+ * Answers are texts, lines or JSON, that the next call overwrites; those for errors begin with "error: ". Arrays in
+ * JSON are the bytes of their elements as hexadecimal digits. For example, golden_problem() returns
+ *
+ *     {"kernel": "rope_half", "fields": {"head_dim": 4, ...}, "x": "0000803f...", "outputs": [{"name": "out", ...}]}
  */
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/exact/exact.h"
@@ -115,11 +117,11 @@ const char *golden_random_line(const char *kernel, uint64_t seed)
 static void put_array(const char *name, const void *data, size_t bytes)
 {
     static const char digits[] = "0123456789abcdef";
-    const unsigned char *at = data;
+    const unsigned char *byte = data;
     fprintf(out, ", \"%s\": \"", name);
-    for (size_t i = 0; i < bytes; i++) {
-        putc(digits[at[i] >> 4], out);
-        putc(digits[at[i] & 15], out);
+    for (const unsigned char *end = byte + bytes; byte < end; byte++) {
+        putc(digits[*byte >> 4], out);
+        putc(digits[*byte & 15], out);
     }
     putc('"', out);
 }
@@ -161,12 +163,12 @@ static void put_fields(const struct problem *problem)
 static void put_inputs(const struct call *call)
 {
     const struct problem *p = &call->problem;
-    for (EACH_TENSOR(row, signature_of(p->kernel))) {
+    for (EACH_TENSOR(spec, signature_of(p->kernel))) {
         const float *data = NULL;
-        if (row->dense_copy)
-            memcpy(&data, (const char *)call + row->dense_copy, sizeof data);
+        if (spec->dense_copy)
+            memcpy(&data, (const char *)call + spec->dense_copy, sizeof data);
         if (data)
-            put_array(row->name, data, (size_t)tensor_elements(p, row) * sizeof *data);
+            put_array(spec->name, data, (size_t)tensor_elements(p, spec) * sizeof *data);
     }
     const int64_t tokens = kernel_on_scores(p->kernel) ? 0 : p->batch * p->tokens;
     for (int axis = 0; axis < problem_axes(p); axis++) {
@@ -221,38 +223,44 @@ static void put_unfused(const struct call *call)
 
 /* ---- Answers of JSON ---- */
 
+/* Prints a call with its inputs and outputs. Returns false if the library rejects it. */
+static bool put_call(struct call *call, bool library)
+{
+    const enum input_recipe recipe = call->problem.recipe;
+    struct oracle *oracle = oracle_create(call);
+    const bool good =
+        oracle && (!library || call_run(call, posenc_backend_find("scalar")) == POSENC_OK);
+    putc('{', out);
+    put_fields(&call->problem);
+    put_inputs(call);
+    if (recipe >= RECIPE_ONNX && recipe <= RECIPE_ONNX_NO_POSITION_IDS)
+        put_unfused(call);
+    fputs(", \"outputs\": [", out);
+    for (int o = 0; good && o < call->n_outputs; o++)
+        put_output(call, o, oracle, library);
+    fputs("]}", out);
+    oracle_destroy(oracle);
+    return good;
+}
+
 /* Returns a problem with its inputs, the rows of the oracle and, if `library`, those of the scalar backend. */
 const char *golden_problem(const char *line, bool library)
 {
     struct problem_line read;
     struct arena arena = { .last = NULL };
     struct call call;
-    char error[NOTATION_ERROR] = "";
-    struct oracle *oracle = NULL;
+    char error[NOTATION_ERROR] = "the library rejects it";
     answer_begin();
     bool good = notation_read(line, &read, &arena, error);
     if (good && call_create(&call, &read.problem, &tensor_allocator_default) != POSENC_OK) {
         posenc_error_text(&call.error, error, sizeof error);
         good = false;
     } else if (good) {
-        oracle = oracle_create(&call);
-        good =
-            oracle && (!library || call_run(&call, posenc_backend_find("scalar")) == POSENC_OK);
-        putc('{', out);
-        put_fields(&call.problem);
-        put_inputs(&call);
-        if (read.problem.recipe >= RECIPE_ONNX &&
-            read.problem.recipe <= RECIPE_ONNX_NO_POSITION_IDS)
-            put_unfused(&call);
-        fputs(", \"outputs\": [", out);
-        for (int o = 0; good && o < call.n_outputs; o++)
-            put_output(&call, o, oracle, library);
-        fputs("]}", out);
-        oracle_destroy(oracle);
+        good = put_call(&call, library);
         call_destroy(&call);
     }
     arena_free(&arena);
-    return good ? answer_end() : answer_error(*error ? error : "the library rejects it");
+    return good ? answer_end() : answer_error(error);
 }
 
 static void put_oracle_freqs(const struct posenc_freqs_spec *spec)

@@ -1,6 +1,7 @@
 """Expected outputs of every kernel from a problem and its inputs, by MPFR and integers.
 
-A function for each signature yields the rows of its outputs, a list for each. outputs() adds x if the kernel does.
+A function for each signature yields the rows of its outputs: rope_table() yields a list of cosines and one of sines for
+each token. outputs() collects them, and adds x if the kernel does.
 
 References: Vaswani et al. 1706.03762; Su et al. 2104.09864; Press et al. 2108.12409; Raffel et al. 1910.10683; Liu et
 al. 2103.14030; Bao et al. 2106.08254; He et al. 2006.03654; Shaw et al. 1803.02155; Dai et al. 1901.02860.
@@ -29,7 +30,7 @@ def freqs_of(spec: FreqsSpec) -> Freqs:
 
 def sincos_of_rows(p: Problem, m: float) -> Iterator[List[Tuple[float, float]]]:
     """Yields m sin and m cos of every pair, token by token."""
-    freqs = freqs_of(FreqsSpec.of(p.fields))
+    freqs = freqs_of(FreqsSpec.from_fields(p.fields))
     times = [p.times[min(pair.axis, len(p.times) - 1)] for pair in pairs_of(freqs.spec)]
     for r in range(p.batch * p.tokens):
         yield [freqs.sincos(i, times[i][r], m) for i in range(freqs.spec.n_pairs)]
@@ -40,7 +41,7 @@ def sinusoidal(p: Problem) -> Rows:
 
     In halves, the last of an odd number of columns is 0.
     """
-    spec, width = FreqsSpec.of(p.fields), p.outputs[0].width
+    spec, width = FreqsSpec.from_fields(p.fields), p.outputs[0].width
     for pairs in sincos_of_rows(p, p.scale):
         row = [0.0] * width
         for k in range(width):
@@ -57,7 +58,7 @@ def sinusoidal(p: Problem) -> Rows:
 
 def rope_table(p: Problem) -> Rows:
     """Yields cosines and sines, multiplied by the attention factor."""
-    for pairs in sincos_of_rows(p, freqs_of(FreqsSpec.of(p.fields)).attention_factor):
+    for pairs in sincos_of_rows(p, freqs_of(FreqsSpec.from_fields(p.fields)).attention_factor):
         yield [cosine for _, cosine in pairs], [sine for sine, _ in pairs]
 
 
@@ -85,8 +86,8 @@ def rope(p: Problem) -> Rows:
         for k in range(dim):
             if is_rotated(p, k):
                 pair, partner, sign = partner_of(p, k)
-                at = first_angle + pair
-                row[k] = sum_of_products(head[k], cosines[at], sign * head[partner], direction * sines[at])
+                angle = first_angle + pair
+                row[k] = sum_of_products(head[k], cosines[angle], sign * head[partner], direction * sines[angle])
         yield (row,)
 
 
@@ -116,8 +117,8 @@ def rope_qk_norm(p: Problem) -> Rows:
         for k in range(dim):
             if is_rotated(p, k):
                 pair, partner, sign = partner_of(p, k)
-                at = first_angle + pair
-                value = weighted[k] * cosines[at] * root + weighted[partner] * (sign * sines[at]) * root
+                angle = first_angle + pair
+                value = weighted[k] * cosines[angle] * root + weighted[partner] * (sign * sines[angle]) * root
             else:
                 value = weighted[k] * root
             row.append(round_to_odd(value, exact))
@@ -167,14 +168,14 @@ def alibi(p: Problem) -> Rows:
 
 
 @lru_cache(maxsize=None)
-def bucket(behind: int, num_buckets: int, max_distance: int, bidirectional: bool) -> int:
-    """Returns T5's bucket of query - key by its definition in integers.
+def bucket(query_minus_key: int, num_buckets: int, max_distance: int, bidirectional: bool) -> int:
+    """Returns T5's bucket of a distance by its definition in integers.
 
     With n the distance, of N buckets e exact, and M the most distance: e + k for the greatest k < N - e with
     n^(N-e) >= M^k e^(N-e-k).
     """
     buckets = num_buckets // 2 if bidirectional else num_buckets
-    n_exact, n, base = buckets // 2, behind, 0
+    n_exact, n, base = buckets // 2, query_minus_key, 0
     if n < 0:
         n, base = (-n, buckets) if bidirectional else (0, 0)
     if n < n_exact:
@@ -225,31 +226,31 @@ def window(p: Problem) -> Rows:
 
 
 @lru_cache(maxsize=None)
-def deberta_column(distance: int, buckets: int, max_distance: int) -> int:
-    """Returns DeBERTa's column of query - key.
+def deberta_column(query_minus_key: int, buckets: int, max_distance: int) -> int:
+    """Returns DeBERTa's column of a distance.
 
     There are twice as many columns as buckets, or as max_distance if buckets is 0.
     Beyond m = buckets/2 the bucket is ceil(ln(n/m) / ln(most/m) (m-1)) + m: m + k for the least k with
     n^(m-1) <= most^k m^(m-1-k). k stops at m, as the column is clamped anyway.
     """
-    n, m, most = abs(distance), buckets // 2, max_distance - 1
+    n, m, most = abs(query_minus_key), buckets // 2, max_distance - 1
     span = buckets or max_distance
     if buckets and n > m:
         k = 0
         while k < m and n ** (m - 1) > most**k * m ** max(m - 1 - k, 0):
             k += 1
         n = m + k
-    return max(0, min(span - n if distance < 0 else span + n, 2 * span - 1))
+    return max(0, min(span - n if query_minus_key < 0 else span + n, 2 * span - 1))
 
 
 def column_of(p: Problem, query: int, key: int) -> int:
     """Returns the column of terms of a query and a key."""
-    behind = query + p.query_offset - key
+    query_minus_key = query + p.query_offset - key
     if p.relative == "deberta":
-        return deberta_column(behind, p.position_buckets, p.max_distance)
+        return deberta_column(query_minus_key, p.position_buckets, p.max_distance)
     if p.relative == "shaw":
-        return int(max(0, min(p.max_distance - behind, 2 * p.max_distance)))
-    return int(p.keys - 1 - max(behind, 0))  # Transformer-XL; for later keys any column is right
+        return int(max(0, min(p.max_distance - query_minus_key, 2 * p.max_distance)))
+    return int(p.keys - 1 - max(query_minus_key, 0))  # Transformer-XL; for later keys any column is right
 
 
 def relative(p: Problem) -> Rows:

@@ -1,5 +1,5 @@
-/* vectors_test ROOT: tests that the reader of golden vectors loads the committed ones, and rejects files that are missing,
- * cut or altered. Also tests SHA-256, and the writers of safetensors and npy. */
+/* vectors_test ROOT: tests that the reader of golden vectors loads the committed ones, and rejects files that are
+ * missing, cut or altered. Also tests SHA-256, and the writers of safetensors and npy. */
 #define _XOPEN_SOURCE 700
 #include "conformance/readers/vectors.h"
 #include "base/tap/tap.h"

@@ -1,4 +1,4 @@
-/* Mistakes of frequencies, scalings, axes and the order of sines and cosines. */
+/* Mistakes of frequencies, scalings, axes and the order of sines and cosines, such as a scaling that is ignored. */
 #include "hypothesis.h"
 
 #include <math.h>
@@ -108,7 +108,7 @@ static bool edit_exchanged_factors(struct hypothesis *h)
 static void change_factor_on_cosines(struct hypothesis *h)
 {
     const double factor = attention_factor(h);
-    for (int64_t k = 0; h->o == 1 && k < h->width; k++)
+    for (int64_t k = 0; h->output == 1 && k < h->width; k++)
         h->want[k] /= factor;
 }
 
@@ -143,9 +143,9 @@ static bool edit_axes(struct hypothesis *h)
 static void row_exchanged_axes(struct hypothesis *h)
 {
     const struct problem *p = &h->call->problem;
-    const int64_t b = h->r / p->tokens, t = h->r % p->tokens, row = t / p->mrope_grid,
+    const int64_t b = h->row / p->tokens, t = h->row % p->tokens, row = t / p->mrope_grid,
                   column = t % p->mrope_grid;
-    oracle_compute_row(h->oracle, h->o, (b << TOKENS_SHIFT) + (column << WIDE_SHIFT) + row,
+    oracle_compute_row(h->oracle, h->output, (b << TOKENS_SHIFT) + (column << WIDE_SHIFT) + row,
                        h->want, h->magnitudes);
 }
 
@@ -172,7 +172,7 @@ static void change_exchanged(struct hypothesis *h)
     const bool is_table = h->call->n_outputs == 2,
                adjacent = h->call->problem.layout == POSENC_LAYOUT_INTERLEAVED;
     if (is_table)
-        oracle_compute_row(h->oracle, 1 - h->o, h->r, h->want, h->magnitudes);
+        oracle_compute_row(h->oracle, 1 - h->output, h->row, h->want, h->magnitudes);
     for (int64_t k = 0; !is_table && adjacent && k + 1 < h->width; k += 2) {
         const double sine = h->want[k];
         h->want[k] = h->want[k + 1];
@@ -212,8 +212,8 @@ static void change_rough_angles(struct hypothesis *h)
     const double amplitude = h->call->n_outputs == 2 ? attention_factor(h) : fabs(p->scale);
     for (int64_t k = 0; k < h->width; k++) {
         const int64_t pair = pair_of_column(h, k);
-        const double position =
-            problem_time(p, h->r / p->tokens, h->r % p->tokens, exact_axis(&p->freqs, pair));
+        const double position = problem_time(p, h->row / p->tokens, h->row % p->tokens,
+                                             exact_axis(&p->freqs, pair));
         const double angle = fabs(position) * h->freqs[pair];
         h->magnitudes[k] = fmax(1.0, angle) * amplitude;
         if (!(angle < MOST_ANGLE))

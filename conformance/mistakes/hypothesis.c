@@ -22,9 +22,9 @@ static double edited_value(const struct field_edit *edit, double value)
         return value == 0.0 ? 1.0 : 0.0;
     case EDIT_MAGNITUDE:
         return fabs(value);
-    case EDIT_LEAST:
+    case EDIT_AT_LEAST:
         return fmax(value, edit->value);
-    case EDIT_MOST:
+    case EDIT_AT_MOST:
         return fmin(value, edit->value);
     }
     return value;
@@ -35,11 +35,7 @@ bool field_edit_apply(const struct field_edit *edit, struct problem *problem)
     struct field field;
     if (!kernel_field_find(problem->kernel, edit->field, &field) || field.list != LIST_NONE)
         return false;
-    const uint64_t bits = field_get(&field, problem, 0);
-    const bool is_real = field_is_real(&field);
-    const double value =
-        edited_value(edit, is_real ? bits_to_double(bits) : (double)(int64_t)bits);
-    field_set(&field, problem, is_real ? double_to_bits(value) : (uint64_t)(int64_t)value);
+    field_set_number(&field, problem, edited_value(edit, field_number(&field, problem)));
     return true;
 }
 
@@ -115,7 +111,10 @@ static bool rows_have_tokens(const struct call *call)
 bool hypothesis_begin(struct hypothesis *h, const struct mistake *mistake,
                       const struct call *call)
 {
-    *h = (struct hypothesis){ .mistake = mistake, .call = call, .edited = *call };
+    const int64_t width = call->outputs[0].width; /* of both outputs, if there are two */
+    *h = (struct hypothesis){
+        .mistake = mistake, .call = call, .edited = *call, .width = width
+    };
     if (!mistake_concerns(mistake, call->problem.kernel))
         return false;
     if (mistake->rounded != POSENC_DTYPE_F32 &&
@@ -123,8 +122,11 @@ bool hypothesis_begin(struct hypothesis *h, const struct mistake *mistake,
         return false;
     for (int i = 0; i < MOST_FIELD_EDITS && mistake->fields[i].kind; i++)
         field_edit_apply(&mistake->fields[i], &h->edited.problem);
+    h->want = arena_get(&h->arena, (size_t)(3 * width) * sizeof *h->want);
+    h->magnitudes = h->want + width;
+    h->scratch = h->magnitudes + width;
     h->is_term = mistake->score;
-    if ((mistake->edit && !mistake->edit(h)) || !has_valid_freqs(h) ||
+    if (!h->want || (mistake->edit && !mistake->edit(h)) || !has_valid_freqs(h) ||
         (mistake->position && !rows_have_tokens(call) && !hypothesis_place_tokens(h)))
         return false;
     h->oracle = oracle_create(&h->edited);
@@ -143,32 +145,32 @@ static void add_x(struct hypothesis *h)
     const struct call *call = h->call;
     for (int64_t k = 0; kernel_adds_onto_x(call->problem.kernel) && k < h->width; k++)
         if (h->want[k] != UNKNOWN_VALUE)
-            h->want[k] = (double)call->x[h->r * h->width + k] * (double)call->problem.x_scale +
-                         (double)(float)h->want[k];
+            h->want[k] =
+                (double)call->x[h->row * h->width + k] * (double)call->problem.x_scale +
+                (double)(float)h->want[k];
 }
 
-bool hypothesis_row(struct hypothesis *h, int o, int64_t r, double *want, double *magnitudes)
+bool hypothesis_row(struct hypothesis *h, int output, int64_t row)
 {
     const struct mistake *mistake = h->mistake;
     const struct problem *p = &h->call->problem;
-    h->o = o;
-    h->r = r;
-    h->width = h->call->outputs[o].width;
-    h->want = want;
-    h->magnitudes = magnitudes;
+    h->output = output;
+    h->row = row;
+    for (int64_t k = 0; k < h->width; k++)
+        h->magnitudes[k] = 0.0;
     if (kernel_on_scores(p->kernel)) {
-        h->head = r / p->queries;
-        h->query = r % p->queries;
+        h->head = row / p->queries;
+        h->query = row % p->queries;
     }
     if (mistake->position && rows_have_tokens(h->call) && !hypothesis_place_row(h))
         return false;
     if (mistake->row)
         mistake->row(h);
     else if (!mistake->score)
-        oracle_compute_row(h->oracle, o, r, want, magnitudes);
+        oracle_compute_row(h->oracle, output, row, h->want, h->magnitudes);
     for (int64_t j = 0; mistake->score && j < h->width; j++) {
-        want[j] = mistake->score(h, j);
-        magnitudes[j] = isfinite(want[j]) ? fabs(want[j]) : 0.0;
+        h->want[j] = mistake->score(h, j);
+        h->magnitudes[j] = isfinite(h->want[j]) ? fabs(h->want[j]) : 0.0;
     }
     if (mistake->change)
         mistake->change(h);
@@ -179,53 +181,50 @@ bool hypothesis_row(struct hypothesis *h, int o, int64_t r, double *want, double
 
 /* ---- Comparison ---- */
 
-/* Returns the least unit of errors in a row: the largest cosine for angles, x * x_scale for a sum. */
-static double least_magnitude(const struct call *call, int64_t r, int64_t k)
+/* Returns the least unit of errors of a value: the largest cosine for angles, x * x_scale for a sum. */
+static double least_magnitude(const struct hypothesis *h, int64_t column)
 {
-    const struct problem *p = &call->problem;
-    const int64_t width = call->outputs[0].width;
+    const struct problem *p = &h->call->problem;
     double least = 0.0;
     if (kernel_has_freqs(p->kernel) && p->freqs.xpos_scale_base == 0.0)
         least = signature_argument(signature_of(p->kernel), MEMBER(scale))
                     ? fabs(p->scale)
-                    : posenc_freqs_view_of(call->freqs).attention_factor;
+                    : posenc_freqs_view_of(h->call->freqs).attention_factor;
     if (kernel_adds_onto_x(p->kernel))
-        least = fmax(least, fabs((double)call->x[r * width + k] * (double)p->x_scale));
+        least = fmax(least,
+                     fabs((double)h->call->x[h->row * h->width + column] * (double)p->x_scale));
     return least;
 }
 
-/* Returns the tolerance of a value: a few ulp of its larger term in f32, and half an ulp of the type that stores it. */
-static double tolerance_of(const struct call *call, double want, double magnitude)
+/* Returns the tolerance of a value: a few ulp of its larger term in f32, and half an ulp of each narrower type to
+ * which it is rounded. */
+static double tolerance_of(const struct hypothesis *h, double want, double magnitude)
 {
     const double few = 4.0;
-    const struct signature *s = signature_of(call->problem.kernel);
-    const enum posenc_dtype dtype = call->outputs[0].tensor.dtype;
-    const double ulps = s->error_limit ? fmax(few, s->error_limit(&call->problem, false)) : few;
-    const double f32 = ulps * exact_ulp(POSENC_DTYPE_F32, fmax(fabs(want), magnitude));
-    return dtype == POSENC_DTYPE_F32 ? f32 : f32 + 0.5 * exact_ulp(dtype, fabs(want));
+    const struct signature *s = signature_of(h->call->problem.kernel);
+    const double ulps =
+        s->error_limit ? fmax(few, s->error_limit(&h->call->problem, false)) : few;
+    const enum posenc_dtype narrower[] = { h->call->outputs[0].tensor.dtype,
+                                           h->mistake->rounded };
+    double tolerance = ulps * exact_ulp(POSENC_DTYPE_F32, fmax(fabs(want), magnitude));
+    for (int i = 0; i < 2; i++)
+        if (narrower[i] != POSENC_DTYPE_F32)
+            tolerance += 0.5 * exact_ulp(narrower[i], fabs(want));
+    return tolerance;
 }
 
-static bool is_near(const struct hypothesis *h, float got, double want, double magnitude)
+bool hypothesis_predicts(const struct hypothesis *h, int64_t column, float got)
 {
-    const enum posenc_dtype rounded = h->mistake->rounded;
-    if (float_to_bits(got) == CALL_CANARY || isnan(got) || isnan(want))
-        return isnan(got) && isnan(want) && float_to_bits(got) != CALL_CANARY;
+    const double want = h->want[column];
+    const bool is_written = float_to_bits(got) != CALL_CANARY;
+    if (want == UNWRITTEN_VALUE || !is_written)
+        return want == UNWRITTEN_VALUE && !is_written;
+    if (isnan(got) || isnan(want))
+        return isnan(got) && isnan(want);
     if (isinf(got) || isinf(want))
         return (double)got ==
                (double)storage_round(h->call->outputs[0].tensor.dtype, (float)want);
-    double tolerance = tolerance_of(h->call, want, magnitude);
-    if (rounded != POSENC_DTYPE_F32) {
-        if (storage_round(rounded, got) != got)
-            return false;
-        tolerance += 0.5 * exact_ulp(rounded, fabs(want));
-    }
-    return fabs((double)got - want) <= tolerance;
-}
-
-bool hypothesis_predicts(const struct hypothesis *h, int64_t r, int64_t k, float got,
-                         double want, double magnitude)
-{
-    if (want == UNWRITTEN_VALUE)
-        return float_to_bits(got) == CALL_CANARY;
-    return is_near(h, got, want, fmax(magnitude, least_magnitude(h->call, r, k)));
+    const double magnitude = fmax(h->magnitudes[column], least_magnitude(h, column));
+    return storage_round(h->mistake->rounded, got) == got &&
+           fabs((double)got - want) <= tolerance_of(h, want, magnitude);
 }

@@ -43,50 +43,70 @@ struct evidence {
 
 /* ---- Comparison ---- */
 
-/* Compares row r of output o. Counts the wrong values that agree, and returns false at the first that does not. With
- * `marks`, values that do not agree become the wrong ones. */
-static bool compare_row(struct hypothesis *h, struct evidence *e, int o, int64_t r,
-                        double *buffer, int64_t *n_explained, bool marks)
+/* Returns the marks of a row's wrong values. */
+static unsigned char *marks_of_row(const struct evidence *e, int output, int64_t row)
 {
     const struct output *first = &e->call.outputs[0];
-    const int64_t width = first->width;
-    unsigned char *wrong = e->wrong + ((o ? first->rows : 0) + r) * width;
-    double *want = buffer, *magnitudes = buffer + width;
-    for (int64_t k = 0; k < width; k++)
-        magnitudes[k] = 0.0;
-    const bool known = hypothesis_row(h, o, r, want, magnitudes);
-    const float *got = call_row(h->call, o, r);
-    for (int64_t k = 0; k < width && known; k++) {
-        if (want[k] == UNKNOWN_VALUE)
+    return e->wrong + ((output ? first->rows : 0) + row) * first->width;
+}
+
+/* Counts the wrong values of a row that agree, and returns false at the first value that does not. */
+static bool compare_row(struct hypothesis *h, const struct evidence *e, int output, int64_t row,
+                        int64_t *n_explained)
+{
+    const unsigned char *wrong = marks_of_row(e, output, row);
+    const bool known = hypothesis_row(h, output, row);
+    const float *got = call_row(h->call, output, row);
+    for (int64_t k = 0; k < h->width && known; k++) {
+        if (h->want[k] == UNKNOWN_VALUE)
             continue;
-        const bool agrees = hypothesis_predicts(h, r, k, got[k], want[k], magnitudes[k]);
-        if (!agrees && !marks)
+        if (!hypothesis_predicts(h, k, got[k]))
             return false;
-        if (marks)
-            wrong[k] = !agrees;
-        *n_explained += agrees && wrong[k];
+        *n_explained += wrong[k];
     }
     return true;
 }
 
 /* Returns true if a mistake predicts the values of the call; also if it predicts none. */
-static bool predicts(const struct mistake *mistake, struct evidence *e, int64_t *n_explained,
-                     bool marks)
+static bool predicts(const struct mistake *mistake, const struct evidence *e,
+                     int64_t *n_explained)
 {
-    const struct output *first = &e->call.outputs[0];
-    struct hypothesis h = { .mistake = mistake };
+    struct hypothesis h;
     bool agrees = true;
-    double *buffer = malloc((size_t)(3 * first->width + 1) * sizeof *buffer);
     *n_explained = 0;
-    if (buffer && hypothesis_begin(&h, mistake, &e->call)) {
+    if (hypothesis_begin(&h, mistake, &e->call)) {
         /* All outputs of a row come before the next row, as rows of cosines and sines share their angles. */
-        for (int64_t r = 0; r < first->rows && agrees; r += e->step)
-            for (int o = 0; o < e->call.n_outputs && agrees; o++)
-                agrees = compare_row(&h, e, o, r, buffer, n_explained, marks);
+        for (int64_t row = 0; row < e->call.outputs[0].rows && agrees; row += e->step)
+            for (int output = 0; output < e->call.n_outputs && agrees; output++)
+                agrees = compare_row(&h, e, output, row, n_explained);
     }
     hypothesis_end(&h);
-    free(buffer);
     return agrees;
+}
+
+/* Marks and counts the values of a row that are not the expected ones. */
+static void mark_row(struct hypothesis *right, struct evidence *e, int output, int64_t row)
+{
+    unsigned char *wrong = marks_of_row(e, output, row);
+    hypothesis_row(right, output, row);
+    const float *got = call_row(&e->call, output, row);
+    for (int64_t k = 0; k < right->width; k++) {
+        wrong[k] = !hypothesis_predicts(right, k, got[k]);
+        e->n_wrong += wrong[k];
+    }
+}
+
+/* Compares the call with a hypothesis without a mistake. */
+static void mark_wrong_values(struct evidence *e)
+{
+    static const struct mistake no_mistake = { .sentence = "" };
+    struct hypothesis right;
+    if (hypothesis_begin(&right, &no_mistake, &e->call)) {
+        for (int64_t row = 0; row < e->call.outputs[0].rows; row += e->step)
+            for (int output = 0; output < e->call.n_outputs; output++)
+                mark_row(&right, e, output, row);
+    }
+    hypothesis_end(&right);
 }
 
 /* ---- Runs of the implementation ---- */
@@ -95,7 +115,6 @@ static bool predicts(const struct mistake *mistake, struct evidence *e, int64_t 
 static bool evidence_begin(struct search *search, const struct problem *problem,
                            struct evidence *e)
 {
-    static const struct mistake no_mistake = { .sentence = "" };
     const struct tensor_allocator memory = guard_memory(search->guard, GUARD_END);
     *e = (struct evidence){ .wrong = NULL };
     if (call_create_by(search->implementation, &e->call, problem, &memory) != POSENC_OK)
@@ -110,10 +129,7 @@ static bool evidence_begin(struct search *search, const struct problem *problem,
     const bool clean = !g.crashed && !g.overwritten && !g.control_left && g.status == POSENC_OK;
     if (!clean || n == 0 || !e->wrong)
         return false;
-    int64_t none;
-    predicts(&no_mistake, e, &none, true);
-    for (int64_t i = 0; i < n; i++)
-        e->n_wrong += e->wrong[i];
+    mark_wrong_values(e);
     return true;
 }
 
@@ -128,20 +144,20 @@ static void evidence_end(struct evidence *e)
 
 /* Edits that make a problem large enough to tell mistakes apart, which all variations have. */
 static const struct field_edit enlarging[] = {
-    { "tokens", EDIT_LEAST, 5.0 },       { "heads", EDIT_LEAST, 3.0 },
-    { "queries", EDIT_LEAST, 5.0 },      { "keys", EDIT_LEAST, 7.0 },
-    { "rotary_dim", EDIT_LEAST, 8.0 },   { "window_height", EDIT_LEAST, 2.0 },
-    { "window_width", EDIT_LEAST, 3.0 }, { "distances", EDIT_SET, 0.0 },
-    { "dim", EDIT_LEAST, 4.0 },          { "position_offset", EDIT_ADD, 2.0 },
-    { "special", EDIT_SET, 0.0 },        { "recipe", EDIT_SET, RECIPE_MIX },
+    { "tokens", EDIT_AT_LEAST, 5.0 },       { "heads", EDIT_AT_LEAST, 3.0 },
+    { "queries", EDIT_AT_LEAST, 5.0 },      { "keys", EDIT_AT_LEAST, 7.0 },
+    { "rotary_dim", EDIT_AT_LEAST, 8.0 },   { "window_height", EDIT_AT_LEAST, 2.0 },
+    { "window_width", EDIT_AT_LEAST, 3.0 }, { "distances", EDIT_SET, 0.0 },
+    { "dim", EDIT_AT_LEAST, 4.0 },          { "position_offset", EDIT_ADD, 2.0 },
+    { "special", EDIT_SET, 0.0 },           { "recipe", EDIT_SET, RECIPE_MIX },
 };
 
 /* Edits of a problem with more bytes than these, as each variation takes time. */
 #define MOST_BYTES 0x1p26
 static const struct field_edit reducing[] = {
-    { "batch", EDIT_MOST, 2.0 },  { "tokens", EDIT_MOST, 512.0 },
-    { "heads", EDIT_MOST, 8.0 },  { "queries", EDIT_MOST, 256.0 },
-    { "keys", EDIT_MOST, 256.0 },
+    { "batch", EDIT_AT_MOST, 2.0 },  { "tokens", EDIT_AT_MOST, 512.0 },
+    { "heads", EDIT_AT_MOST, 8.0 },  { "queries", EDIT_AT_MOST, 256.0 },
+    { "keys", EDIT_AT_MOST, 256.0 },
 };
 
 /* The first ones decide whether a mistake is named, the others between several. */
@@ -150,8 +166,8 @@ static const struct field_edit variations[][VARIATION_EDITS] = {
     { { "dtype", EDIT_ADD, 0.0 } }, /* nothing but the sizes */
     { { "position_offset", EDIT_ADD, 3001.0 } },
     { { "position_offset", EDIT_SET, -9.0 } },
-    { { "keys", EDIT_LEAST, 150.0 }, { "query_offset", EDIT_SET, 20.0 } },
-    { { "keys", EDIT_LEAST, 150.0 },
+    { { "keys", EDIT_AT_LEAST, 150.0 }, { "query_offset", EDIT_SET, 20.0 } },
+    { { "keys", EDIT_AT_LEAST, 150.0 },
       { "query_offset", EDIT_SET, 120.0 },
       { "num_buckets", EDIT_SET, 8.0 },
       { "max_distance", EDIT_SET, 100.0 } },
@@ -188,8 +204,8 @@ static const struct field_edit variations[][VARIATION_EDITS] = {
     { { "heads", EDIT_SET, 12.0 } },
     { { "without_c2p", EDIT_SET, 0.0 }, { "with_p2c", EDIT_SET, 1.0 } },
     { { "scattered", EDIT_SET, 1.0 } },
-    { { "batch", EDIT_LEAST, 2.0 } },
-    { { "batch", EDIT_LEAST, 2.0 }, { "batch_shift", EDIT_SET, 3.0 } },
+    { { "batch", EDIT_AT_LEAST, 2.0 } },
+    { { "batch", EDIT_AT_LEAST, 2.0 }, { "batch_shift", EDIT_SET, 3.0 } },
 };
 enum { VARIATIONS = sizeof variations / sizeof *variations };
 
@@ -277,7 +293,7 @@ static int64_t try_problem(struct search *search, const struct problem *problem,
     const bool ran = evidence_begin(search, problem, &e);
     for (size_t i = 0; i < search->n_candidates && ran; i++) {
         int64_t n;
-        if (!predicts(search->candidates[i].mistake, &e, &n, false))
+        if (!predicts(search->candidates[i].mistake, &e, &n))
             continue;
         kept[n_kept] = search->candidates[i];
         kept[n_kept].n_explained += n;

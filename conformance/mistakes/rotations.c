@@ -1,14 +1,15 @@
-/* Mistakes of rotations, and of the norm of a head before it. Rows are computed in f64 from the inputs of the call. */
+/* Mistakes of rotations, such as a sine with the other sign, and of the norm of a head before it. row_rotation()
+ * computes a row in f64 from the inputs of the call, with one of the errors below. */
 #include "hypothesis.h"
 
 #include <math.h>
 
 enum rotation_error {
-    SINES_BACKWARD,
+    SINES_BACKWARD, /* the first four change the sign of a sine, or remove it */
     SINES_ADDED,
     SINES_SUBTRACTED,
     SINES_NONE,
-    SINES_COSINES,
+    SINES_COSINES,        /* exchanged */
     PAIRS_OTHER,          /* adjacent channels for halves, and the reverse */
     PAIRS_READ_OTHER,     /* only as x is read */
     PAIRS_WRITE_OTHER,    /* only as out is written */
@@ -40,7 +41,7 @@ static enum rotation_error error_of(const struct hypothesis *h)
 static double weight_of(const struct hypothesis *h, int64_t k)
 {
     const struct problem *p = &h->call->problem;
-    return (double)h->call->table[h->r % p->heads * p->dim + k] +
+    return (double)h->call->table[h->row % p->heads * p->dim + k] +
            (double)h->call->args.rope_qk_norm.weight_offset;
 }
 
@@ -49,7 +50,7 @@ static double norm_factor(const struct hypothesis *h, double *centre)
 {
     const struct problem *p = &h->call->problem;
     const int64_t heads = h->call->args.rope_qk_norm.across_heads ? p->heads : 1;
-    const float *x = h->call->x + (h->r - h->r % heads) * p->dim;
+    const float *x = h->call->x + (h->row - h->row % heads) * p->dim;
     const double epsilon = (double)h->call->args.rope_qk_norm.epsilon;
     const enum rotation_error error = error_of(h);
     double n = 0.0, sum = 0.0, squares = 0.0;
@@ -84,7 +85,7 @@ static void fill_channels(const struct hypothesis *h, double *channels)
     double centre = 0.0;
     const double factor = norms ? norm_factor(h, &centre) : 1.0;
     for (int64_t k = 0; k < p->dim; k++) {
-        const double x = (double)h->call->x[h->r * p->dim + k];
+        const double x = (double)h->call->x[h->row * p->dim + k];
         channels[k] = (x - centre) * factor;
         if (error == NORM_ROUNDED)
             channels[k] = (double)storage_round(p->dtype, (float)channels[k]);
@@ -123,18 +124,19 @@ static void find_channels(const struct hypothesis *h, int64_t i, bool adjacent,
 static void rotate_wrongly(const struct hypothesis *h, const double x[2], const double c[2],
                            const double s[2], double y[2])
 {
-    static const double signs[][2] = { [SINES_BACKWARD] = { 1.0, -1.0 },
-                                       [SINES_ADDED] = { 1.0, 1.0 },
-                                       [SINES_SUBTRACTED] = { -1.0, -1.0 },
-                                       [SINES_NONE] = { 0.0, 0.0 },
-                                       { -1.0, 1.0 } };
+    /* Factors of the sine in both channels. Other errors have the right ones. */
+    static const double factors[][2] = { [SINES_BACKWARD] = { 1.0, -1.0 },
+                                         [SINES_ADDED] = { 1.0, 1.0 },
+                                         [SINES_SUBTRACTED] = { -1.0, -1.0 },
+                                         [SINES_NONE] = { 0.0, 0.0 } };
+    static const double right_factors[2] = { -1.0, 1.0 };
     const enum rotation_error error = error_of(h);
-    const double *sign = signs[error < SINES_COSINES ? error : SINES_COSINES];
+    const double *factor = error <= SINES_NONE ? factors[error] : right_factors;
     for (int i = 0; i < 2; i++) {
-        const double a = x[i] * c[i], b = sign[i] * x[1 - i] * s[i];
-        y[i] = a + b;
+        const double own = x[i] * c[i], other = factor[i] * x[1 - i] * s[i];
+        y[i] = own + other;
         if (error == PRODUCTS_ROUNDED)
-            y[i] = hypothesis_round(h, hypothesis_round(h, a) + hypothesis_round(h, b));
+            y[i] = hypothesis_round(h, hypothesis_round(h, own) + hypothesis_round(h, other));
         if (error == ANGLES_ADDED)
             y[i] = x[i] + (i == 0 ? c[i] : s[i]);
     }
@@ -180,9 +182,9 @@ static void rotate_pair(struct hypothesis *h, int64_t i, const double *channels,
 static void row_rotation(struct hypothesis *h)
 {
     const struct problem *p = &h->call->problem;
-    const int64_t token = h->r / p->heads, half = p->rotary_dim / 2,
+    const int64_t token = h->row / p->heads, half = p->rotary_dim / 2,
                   row = problem_position(p, token / p->tokens, token % p->tokens) * half;
-    double *channels = h->want + 2 * p->dim; /* the buffer of a row has room for it */
+    double *channels = h->scratch;
     fill_channels(h, channels);
     for (int64_t k = 0; k < p->dim; k++) {
         h->want[k] = channels[k];

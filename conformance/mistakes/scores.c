@@ -1,4 +1,5 @@
-/* Mistakes of biases: ALiBi, T5, values by distance, windows, and terms and sums by relative position. */
+/* Mistakes of biases: ALiBi, T5, values by distance, windows, and terms and sums by relative position. An example is
+ * the distance key - query in place of query - key. */
 #include "hypothesis.h"
 
 #include "conformance/problem/signature.h"
@@ -20,10 +21,16 @@ enum distance {
     DISTANCE_ROUNDED
 };
 
+/* Returns the distance of the row's query and a key: that of their positions. */
+static int64_t right_distance(const struct hypothesis *h, int64_t key)
+{
+    return h->query + h->call->problem.query_offset - key;
+}
+
 /* Returns a wrong distance of the row's query and a key. */
 static int64_t wrong_distance(const struct hypothesis *h, int64_t key)
 {
-    const int64_t distance = h->query + h->call->problem.query_offset - key;
+    const int64_t distance = right_distance(h, key);
     switch ((enum distance)h->mistake->value) {
     case DISTANCE_NEGATED:
         return -distance;
@@ -91,37 +98,37 @@ static bool edit_slopes(struct hypothesis *h)
     return slopes;
 }
 
-/* Returns slope times -distance, where the distance may have a sign. Keys from distance `first_masked` down have
- * another value. */
-static double alibi_score(const struct hypothesis *h, double distance, int64_t key,
-                          int64_t first_masked, double masked)
+/* Returns slope times -distance, where the distance may have a sign. */
+static double alibi_bias(const struct hypothesis *h, double distance)
 {
     const struct problem *p = &h->call->problem;
     const int64_t slope = p->slopes_by_batch ? h->head : h->head % p->heads;
-    return p->causal && h->query + p->query_offset - key <= first_masked
-               ? masked
-               : (double)h->call->slopes[slope] * -distance;
+    return (double)h->call->slopes[slope] * -distance;
 }
 
 static double score_alibi(struct hypothesis *h, int64_t key)
 {
-    const double right = fabs((double)(h->query + h->call->problem.query_offset - key));
-    double distance = (double)wrong_distance(h, key);
+    const int64_t right = right_distance(h, key);
+    const double magnitude = fabs((double)right);
+    if (h->call->problem.causal && right < 0)
+        return -(double)INFINITY;
     if (h->mistake->value == DISTANCE_ONE_MORE)
-        distance = right + 1.0;
+        return alibi_bias(h, magnitude + 1.0);
     if (h->mistake->value == DISTANCE_ROUNDED)
-        distance = hypothesis_round(h, right);
-    return alibi_score(h, distance, key, -1, -(double)INFINITY);
+        return alibi_bias(h, hypothesis_round(h, magnitude));
+    return alibi_bias(h, (double)wrong_distance(h, key));
 }
 
-/* Masks keys from another distance on, -1 or 1, or with a finite value below 0. */
+/* Masks keys one late (value -1) or one early (1), or with another value than -infinity. */
 static double score_mask(struct hypothesis *h, int64_t key)
 {
     const double value = h->mistake->value;
     const bool is_shift = fabs(value) == 1.0;
-    return alibi_score(h, fabs((double)(h->query + h->call->problem.query_offset - key)), key,
-                       is_shift ? (int64_t)value - 1 : -1,
-                       is_shift ? -(double)INFINITY : value);
+    const int64_t right = right_distance(h, key),
+                  first_unmasked = is_shift ? (int64_t)value : 0;
+    if (h->call->problem.causal && right < first_unmasked)
+        return is_shift ? -(double)INFINITY : value;
+    return alibi_bias(h, fabs((double)right));
 }
 
 /* ---- T5 ---- */
@@ -237,9 +244,9 @@ enum relative_error {
 static int64_t wrong_column(const struct hypothesis *h, int64_t key, bool reversed)
 {
     const struct problem *p = &h->call->problem;
-    const int64_t at = h->query - key + p->keys - 1, columns = h->call->columns;
-    const int64_t column =
-        oracle_columns(h->oracle)[reversed ? p->queries + p->keys - 2 - at : at];
+    const int64_t i = h->query - key + p->keys - 1, last = p->queries + p->keys - 2;
+    const int64_t columns = h->call->columns,
+                  column = oracle_columns(h->oracle)[reversed ? last - i : i];
     if (h->mistake->value == INDEX_NEXT)
         return column + 1 < columns ? column + 1 : columns - 1;
     return h->mistake->value == INDEX_NONE && key < columns ? key : column;
@@ -260,7 +267,7 @@ static void row_relative(struct hypothesis *h)
                           wrong_column(h, j, error == INDEX_REVERSED || error == P2C_REVERSED);
         double first = 0.0, second = 0.0;
         if (call->c2p)
-            first = c2p_scale * (double)call->c2p[h->r * columns + c2p];
+            first = c2p_scale * (double)call->c2p[h->row * columns + c2p];
         if (call->p2c)
             second = p2c_scale * (double)call->p2c[(h->head * keys + key) * columns + p2c];
         h->want[j] = first + second;
@@ -294,7 +301,7 @@ static void row_relative_sum(struct hypothesis *h)
     for (int64_t c = 0; c < h->width; c++)
         h->want[c] = 0.0;
     for (int64_t j = 0; j < h->call->problem.keys; j++) {
-        const float x = h->call->x[h->r * h->call->problem.keys + j];
+        const float x = h->call->x[h->row * h->call->problem.keys + j];
         double *to = &h->want[wrong_column(h, j, h->mistake->value == INDEX_REVERSED)];
         *to = (double)(h->mistake->value == SUM_LAST ? x : (float)*to + x);
     }

@@ -17,49 +17,62 @@
 
 /* ---- An implementation with a mistake ---- */
 
-static const struct mistake *made;                     /* what it does wrong */
-static void (*spoil)(const struct posenc_tensor *out); /* or: changes right outputs */
-static int calls_left;                                 /* before calls are rejected */
+/* Its mistake, a further change of the outputs (or NULL), and the number of calls before it rejects them. */
+static struct {
+    const struct mistake *mistake;
+    void (*spoil)(const struct posenc_tensor *out);
+    int calls_left;
+} mistaken;
 
-/* Writes the predicted rows to the outputs. */
+/* Returns the value that a kernel with the mistake writes, by the predicted one and the right one. */
+static float mistaken_value(double predicted, double right)
+{
+    if (predicted == UNWRITTEN_VALUE)
+        return bits_to_float(CALL_CANARY);
+    if (predicted == UNKNOWN_VALUE)
+        return exact_round_f32(right);
+    return storage_round(mistaken.mistake->rounded, exact_round_f32(predicted));
+}
+
+/* Writes a row to an output: the predicted values or, if there is no prediction, the right ones. */
+static void write_row(struct hypothesis *h, bool is_predicted, const double *right,
+                      const struct posenc_tensor *out)
+{
+    for (int64_t k = 0; k < h->width; k++)
+        storage_put(out->dtype, storage_row(out, h->row), k,
+                    mistaken_value(is_predicted ? h->want[k] : UNKNOWN_VALUE, right[k]));
+}
+
 static void write_rows(struct call *call, const union arguments *args)
 {
-    const int64_t width = call->outputs[0].width;
-    double *row = calloc((size_t)(4 * width + 1), sizeof *row), *unedited = row + 3 * width;
+    const struct signature *signature = signature_of(call->problem.kernel);
+    double *right = calloc((size_t)call->outputs[0].width + 1, sizeof *right);
     struct hypothesis h;
     struct oracle *oracle = oracle_create(call);
-    const bool possible = hypothesis_begin(&h, made, call);
-    for (int64_t r = 0; row && r < call->outputs[0].rows; r++)
+    const bool is_possible = hypothesis_begin(&h, mistaken.mistake, call);
+    for (h.row = 0; right && h.row < call->outputs[0].rows; h.row++)
         for (int o = 0; o < call->n_outputs; o++) {
-            const struct posenc_tensor *out =
-                arguments_get((union arguments *)(uintptr_t)args,
-                              signature_output(signature_of(call->problem.kernel), o));
-            const bool known = possible && hypothesis_row(&h, o, r, row, row + width);
-            oracle_compute_row(oracle, o, r, unedited, NULL);
-            for (int64_t k = 0; k < width; k++) {
-                const bool is_right = !known || row[k] == UNKNOWN_VALUE;
-                const float value = exact_round_f32(is_right ? unedited[k] : row[k]);
-                storage_put(out->dtype, storage_row(out, r), k,
-                            is_right                    ? value
-                            : row[k] == UNWRITTEN_VALUE ? bits_to_float(CALL_CANARY)
-                                                        : storage_round(made->rounded, value));
-            }
+            const bool is_predicted = is_possible && hypothesis_row(&h, o, h.row);
+            oracle_compute_row(oracle, o, h.row, right, NULL);
+            write_row(&h, is_predicted, right,
+                      arguments_get((union arguments *)(uintptr_t)args,
+                                    signature_output(signature, o)));
         }
     hypothesis_end(&h);
     oracle_destroy(oracle);
-    free(row);
+    free(right);
 }
 
 static enum posenc_status run_mistaken(enum posenc_kernel kernel, const void *args)
 {
     struct call call;
     const struct problem problem = *guard_last_problem();
-    if (calls_left-- <= 0 || call_create(&call, &problem, NULL) != POSENC_OK)
+    if (mistaken.calls_left-- <= 0 || call_create(&call, &problem, NULL) != POSENC_OK)
         return POSENC_ERR_ARGUMENT;
     write_rows(&call, args);
-    if (spoil)
-        spoil(arguments_get((union arguments *)(uintptr_t)args,
-                            signature_output(signature_of(kernel), 0)));
+    if (mistaken.spoil)
+        mistaken.spoil(arguments_get((union arguments *)(uintptr_t)args,
+                                     signature_output(signature_of(kernel), 0)));
     call_destroy(&call);
     return POSENC_OK;
 }
@@ -76,8 +89,8 @@ static enum posenc_status run_mistaken(enum posenc_kernel kernel, const void *ar
 #undef POSENC_KERNEL
 
 /* Searches for the mistake of a problem. Returns false if all its values are right. */
-static bool find(const char *problem, const struct mistake *mistake,
-                 void (*spoils)(const struct posenc_tensor *out), int calls, char *text)
+static bool find_mistake(const char *problem, const struct mistake *mistake,
+                         void (*spoil)(const struct posenc_tensor *out), int calls, char *text)
 {
     struct implementation implementation = implementation_of(posenc_backend_find("scalar"));
     struct problem_line line;
@@ -86,9 +99,9 @@ static bool find(const char *problem, const struct mistake *mistake,
 #define POSENC_KERNEL(ID, name, ...) implementation.name = mistaken_##name;
 #include <posenc_kernels.def>
 #undef POSENC_KERNEL
-    made = mistake;
-    spoil = spoils;
-    calls_left = calls;
+    mistaken.mistake = mistake;
+    mistaken.spoil = spoil;
+    mistaken.calls_left = calls;
     *text = '\0';
     if (!notation_read(problem, &line, &arena, error))
         printf("# %s: %s\n", problem, error);
@@ -98,6 +111,8 @@ static bool find(const char *problem, const struct mistake *mistake,
 }
 
 /* ---- Every mistake ---- */
+
+enum { ANY_CALLS = 1000000 };
 
 /* Problems in which each mistake shows. */
 #define YARN  "scaling=yarn factor=4 original_max_position_embeddings=64"
@@ -151,18 +166,19 @@ static const char *const problems[] = {
     "scale=-0.5",
     "relative_sum heads=2 queries=4 keys=5 max_distance=3 relative=shaw batch=2",
 };
-enum { PROBLEMS = sizeof problems / sizeof *problems, ENOUGH = 4 };
+enum { N_PROBLEMS = sizeof problems / sizeof *problems, ENOUGH = 4 };
 
 /* Requires that the mistake is named in the first few problems where its values are wrong, and that there is one. */
 static bool test_mistake(const struct mistake *mistake)
 {
     int n_named = 0, n_wrong = 0;
-    for (int i = 0; i < PROBLEMS && n_wrong < ENOUGH; i++) {
+    for (int i = 0; i < N_PROBLEMS && n_wrong < ENOUGH; i++) {
         enum posenc_kernel kernel = POSENC_KERNEL_SINUSOIDAL;
         while (strncmp(problems[i], posenc_kernel_name(kernel), strcspn(problems[i], " ")) != 0)
             kernel++;
         char text[MISTAKE_TEXT];
-        if (!mistake_concerns(mistake, kernel) || !find(problems[i], mistake, NULL, 99, text))
+        if (!mistake_concerns(mistake, kernel) ||
+            !find_mistake(problems[i], mistake, NULL, ANY_CALLS, text))
             continue;
         const bool named = strstr(text, mistake->sentence);
         if (!named)
@@ -237,32 +253,36 @@ static void spoil_late_tokens(const struct posenc_tensor *out)
 #define ROPE  "rope_half head_dim=10 rotary_dim=10 heads=2 tokens=3 rows=8 position_offset=1"
 #define SMALL "rope_half head_dim=2 rotary_dim=2 heads=1 rows=8 position_offset=1"
 static const struct row {
-    const char *name, *problem, *mistake;           /* that is named */
+    const char *name, *problem;
+    const char *mistake;                            /* that is named; "": none */
     void (*spoil)(const struct posenc_tensor *out); /* NULL: the sine has the other sign */
-    int calls;
+    int calls;                                      /* that are not rejected */
 } rows[] = {
     { "one call and many values", ROPE " batch=3",
       "the sine has the other sign: the rotation turns backward", NULL, 1 },
     { "one call and few values", SMALL " tokens=2", "", NULL, 1 },
-    { "a last row of zeros", ROPE, "the last rows are zeros", zero_last_row, 99 },
-    { "one wrong element", ROPE, "", spoil_element, 99 },
-    { "a wrong tail", ROPE, "", spoil_tail, 99 },
-    { "a tail of zeros that is a whole small output", SMALL " tokens=3", "", zero_tail, 99 },
-    { "one wrong head", ROPE, "", spoil_head, 99 },
-    { "noise", ROPE, "", add_noise, 99 },
+    { "one call and few wrong values", ROPE, "", zero_last_row, 1 },
+    { "a last row of zeros", ROPE, "the last rows are zeros", zero_last_row, ANY_CALLS },
+    { "one wrong element", ROPE, "", spoil_element, ANY_CALLS },
+    { "a wrong tail", ROPE, "", spoil_tail, ANY_CALLS },
+    { "a tail of zeros that is a whole small output", SMALL " tokens=3", "", zero_tail,
+      ANY_CALLS },
+    { "one wrong head", ROPE, "", spoil_head, ANY_CALLS },
+    { "noise", ROPE, "", add_noise, ANY_CALLS },
     { "wrong tokens from 512 on",
       "rope_half head_dim=4 rotary_dim=4 heads=1 tokens=520 rows=520", "", spoil_late_tokens,
-      99 },
+      ANY_CALLS },
     { "noise in a table", "rope_table rotary_dim=16 tokens=4 position_offset=1000", "",
-      add_noise, 99 },
-    { "one wrong element of a bias", "alibi heads=2 queries=3 keys=5", "", spoil_element, 99 },
+      add_noise, ANY_CALLS },
+    { "one wrong element of a bias", "alibi heads=2 queries=3 keys=5", "", spoil_element,
+      ANY_CALLS },
 };
 
 static void test_row(const struct row *row)
 {
     char text[MISTAKE_TEXT], name[160];
-    const bool found =
-        find(row->problem, row->spoil ? &right : backward, row->spoil, row->calls, text);
+    const bool found = find_mistake(row->problem, row->spoil ? &right : backward, row->spoil,
+                                    row->calls, text);
     if (strcmp(text, row->mistake) != 0)
         printf("# matches: %s\n", text);
     snprintf(name, sizeof name, "%s: %s", row->name, *row->mistake ? row->mistake : "no name");

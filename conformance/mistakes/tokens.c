@@ -1,4 +1,5 @@
-/* Mistakes that most kernels can have: outputs that are missing or exchanged, wrong sums with x, wrong positions. */
+/* Mistakes that most kernels can have: outputs that are missing or exchanged, wrong sums with x, and wrong positions,
+ * such as tokens that are counted from 1. */
 #include "hypothesis.h"
 
 #include <math.h>
@@ -52,8 +53,8 @@ static bool edit_last_filled(struct hypothesis *h)
 
 static void change_filled(struct hypothesis *h)
 {
-    for (int64_t k = 0; k < h->width && h->r >= h->first_row; k++) {
-        h->want[k] = filled_value(h, h->r, k);
+    for (int64_t k = 0; k < h->width && h->row >= h->first_row; k++) {
+        h->want[k] = filled_value(h, h->row, k);
         h->magnitudes[k] = 0.0;
     }
 }
@@ -107,7 +108,7 @@ static void change_sum(struct hypothesis *h)
 {
     const double scale = (double)h->call->problem.x_scale;
     for (int64_t k = 0; k < h->width; k++) {
-        const double x = (double)h->call->x[h->r * h->width + k], term = h->want[k];
+        const double x = (double)h->call->x[h->row * h->width + k], term = h->want[k];
         const double sums[] = {
             [SUM_MINUS] = isinf(term) ? term : x * scale - term,
             [SUM_SCALES_TERM] = x + scale * term,
@@ -230,7 +231,7 @@ static bool place_token(const struct hypothesis *h, double position, struct prob
 bool hypothesis_place_row(struct hypothesis *h)
 {
     const struct problem *p = &h->call->problem;
-    find_token(h, h->r, h->call->outputs[0].rows / (p->batch * p->tokens));
+    find_token(h, h->row, h->call->outputs[0].rows / (p->batch * p->tokens));
     const double position = h->mistake->position(h);
     const bool reads_row = !kernel_has_freqs(p->kernel); /* of cosines, or of a learned table */
     const bool shifts = h->mistake->position == add_value;
@@ -288,7 +289,7 @@ static void row_rounded_sums(struct hypothesis *h)
         h->want[k] = 0.0;
     for (int64_t i = 0; i < p->batch * p->tokens; i++)
         for (int64_t k = 0;
-             k < h->width && problem_position(p, i / p->tokens, i % p->tokens) == h->r; k++)
+             k < h->width && problem_position(p, i / p->tokens, i % p->tokens) == h->row; k++)
             h->want[k] = hypothesis_round(h, h->want[k] + (double)h->call->x[i * h->width + k]);
 }
 

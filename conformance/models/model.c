@@ -27,7 +27,9 @@ void model_free(struct model *model)
     model->n_cases = model->n_verify = 0;
 }
 
-/* ---- records ---- */
+/* ---- Records ---- */
+
+/* Functions that return bool write a message if they return false. */
 
 /* Copies a member as one line of printable text; a long text is cut between characters. */
 static void copy_text(const json_t *object, const char *name, char *into, size_t bytes)
@@ -36,37 +38,33 @@ static void copy_text(const json_t *object, const char *name, char *into, size_t
     text_escape(text ? text : "", into, bytes);
 }
 
-static int read_dtype(const json_t *record, struct model *m, char error[MODEL_ERROR])
+static bool read_dtype(const json_t *record, struct model *m, char error[MODEL_ERROR])
 {
     const char *name = json_string_value(json_object_get(record, "storage"));
     for (int i = 0; dtype_names[i] && name; i++) {
         if (strcmp(dtype_names[i], name) == 0) {
             m->storage = (enum posenc_dtype)i;
-            return 0;
+            return true;
         }
     }
-    snprintf(error, MODEL_ERROR, "storage: %.40s: expected f32, f16 or bf16",
-             name ? name : "(none)");
-    return -1;
+    return notation_fail(error, "storage: %.40s: expected f32, f16 or bf16",
+                         name ? name : "(none)");
 }
 
-static int read_problem(const json_t *text, struct model *m, struct problem *p,
-                        char error[MODEL_ERROR])
+static bool read_problem(const json_t *text, struct model *m, struct problem *p,
+                         char error[MODEL_ERROR])
 {
     struct problem_line line;
-    char why[NOTATION_ERROR];
-    if (json_is_string(text) && notation_read(json_string_value(text), &line, &m->arena, why)) {
-        *p = line.problem;
-        p->seed = problem_default(p->kernel).seed;
-        problem_derive(p);
-        return 0;
-    }
-    snprintf(error, MODEL_ERROR, "problem: %.500s",
-             json_is_string(text) ? why : "expected a text");
-    return -1;
+    char why[NOTATION_ERROR] = "expected a text";
+    if (!json_is_string(text) || !notation_read(json_string_value(text), &line, &m->arena, why))
+        return notation_fail(error, "problem: %.500s", why);
+    *p = line.problem;
+    p->seed = problem_default(p->kernel).seed;
+    problem_derive(p);
+    return true;
 }
 
-static int read_case(const json_t *from, struct model *m, char error[MODEL_ERROR])
+static bool read_case(const json_t *from, struct model *m, char error[MODEL_ERROR])
 {
     struct model_case *c = &m->cases[m->n_cases++];
     copy_text(from, "id", c->id, sizeof c->id);
@@ -78,33 +76,30 @@ static int read_case(const json_t *from, struct model *m, char error[MODEL_ERROR
     return read_problem(json_object_get(from, "problem"), m, &c->problem, error);
 }
 
-static int read_problems(const json_t *record, struct model *m, char error[MODEL_ERROR])
+static bool read_problems(const json_t *record, struct model *m, char error[MODEL_ERROR])
 {
     const json_t *cases = json_object_get(record, "cases"),
                  *verify = json_object_get(record, "verify"), *item;
     size_t i;
     if (json_array_size(cases) == 0 || json_array_size(cases) > MODEL_MAX_CASES ||
-        json_array_size(verify) > MODEL_MAX_CASES) {
-        snprintf(error, MODEL_ERROR,
-                 "%zu cases and %zu problems to verify: expected 1 to %d, and at most %d",
-                 json_array_size(cases), json_array_size(verify), MODEL_MAX_CASES,
-                 MODEL_MAX_CASES);
-        return -1;
-    }
+        json_array_size(verify) > MODEL_MAX_CASES)
+        return notation_fail(
+            error, "%zu cases and %zu problems to verify: expected 1 to %d, and at most %d",
+            json_array_size(cases), json_array_size(verify), MODEL_MAX_CASES, MODEL_MAX_CASES);
     json_array_foreach(cases, i, item)
     {
-        if (read_case(item, m, error))
-            return -1;
+        if (!read_case(item, m, error))
+            return false;
     }
     json_array_foreach(verify, i, item)
     {
-        if (read_problem(item, m, &m->verify[m->n_verify++], error))
-            return -1;
+        if (!read_problem(item, m, &m->verify[m->n_verify++], error))
+            return false;
     }
-    return 0;
+    return true;
 }
 
-static int read_members(const json_t *record, struct model *m, char error[MODEL_ERROR])
+static bool read_members(const json_t *record, struct model *m, char error[MODEL_ERROR])
 {
     copy_text(record, "name", m->name, sizeof m->name);
     copy_text(record, "title", m->title, sizeof m->title);
@@ -117,28 +112,27 @@ static int read_members(const json_t *record, struct model *m, char error[MODEL_
     copy_text(record, "storage_from", m->storage_from, sizeof m->storage_from);
     m->max_position_embeddings =
         json_integer_value(json_object_get(record, "max_position_embeddings"));
-    return read_dtype(record, m, error) || read_problems(record, m, error) ? -1 : 0;
+    return read_dtype(record, m, error) && read_problems(record, m, error);
 }
 
-static int read_record(const char *json, struct model *m, char error[MODEL_ERROR])
+static bool read_record(const char *json, struct model *m, char error[MODEL_ERROR])
 {
     json_error_t where;
     json_t *record = json_loads(json, JSON_REJECT_DUPLICATES, &where);
     memset(m, 0, sizeof *m);
-    if (!record) {
-        snprintf(error, MODEL_ERROR, "line %d: %s: expected a record of a model, in JSON",
-                 where.line, where.text);
-        return -1;
-    }
-    const int status = read_members(record, m, error);
+    if (!record)
+        return notation_fail(error, "line %d: %s: expected a record of a model, in JSON",
+                             where.line, where.text);
+    const bool good = read_members(record, m, error);
     json_decref(record);
-    if (status)
+    if (!good)
         model_free(m);
-    return status;
+    return good;
 }
 
-/* Rejects shapes that need more memory than problem_limits_here() allows: the system would swap, then kill the process. */
-static int check_memory(const struct model *m, char error[MODEL_ERROR])
+/* Rejects shapes that need more memory than problem_limits_here() allows: the system would swap, then kill the
+ * process. */
+static bool check_memory(const struct model *m, char error[MODEL_ERROR])
 {
     const struct problem_limits limits = problem_limits_here();
     for (size_t i = 0; i < m->n_cases + m->n_verify; i++) {
@@ -147,26 +141,25 @@ static int check_memory(const struct model *m, char error[MODEL_ERROR])
         const double bytes = problem_memory_estimate(p);
         if (bytes <= limits.bytes)
             continue;
-        snprintf(error, MODEL_ERROR, "%s (%s) takes %.0f bytes: at most %.0f, %s, is possible",
-                 timed ? m->cases[i].id : posenc_kernel_name(p->kernel),
-                 timed ? m->cases[i].label : "a shape that is checked", bytes, limits.bytes,
-                 limits.basis);
-        return -1;
+        return notation_fail(error, "%s (%s) takes %.0f bytes: at most %.0f, %s, is possible",
+                             timed ? m->cases[i].id : posenc_kernel_name(p->kernel),
+                             timed ? m->cases[i].label : "a shape that is checked", bytes,
+                             limits.bytes, limits.basis);
     }
-    return 0;
+    return true;
 }
 
 int model_from_record(const char *json, struct model *model, char error[MODEL_ERROR])
 {
-    if (read_record(json, model, error))
+    if (!read_record(json, model, error))
         return -1;
-    if (check_memory(model, error) == 0)
+    if (check_memory(model, error))
         return 0;
     model_free(model);
     return -1;
 }
 
-/* ---- presets ---- */
+/* ---- Presets ---- */
 
 /* Writes the message for an unknown name, with the most similar preset if fewer than 6 edits lead to it. Returns -1. */
 static int reject_name(const char *name, char error[MODEL_ERROR])
@@ -193,7 +186,7 @@ int model_load(const char *name, struct model *model, char error[MODEL_ERROR])
 {
     for (const struct preset *s = presets; s < presets + N_PRESETS; s++)
         if (strcmp(s->name, name) == 0)
-            return read_record(s->record, model, error);
+            return read_record(s->record, model, error) ? 0 : -1;
     memset(model, 0, sizeof *model);
     return reject_name(name, error);
 }

@@ -9,6 +9,10 @@
     that matter. Modules of the model compute frequencies, tables or indices for each of them.
  3. posenc reads each file as it was written and as its class saves it. Numbers and sizes are compared.
 
+A file that is read wrongly is printed with the first difference, for example:
+
+    llama: pair 3 is 0.0562, not 0.0749: {"model_type": "llama", "rope_theta": 500.0}
+
 Exit status: 0 if all agree; 1 if a file is read wrongly, or rejected only as its class saves it.
 
 For a type that types.txt lacks, it prints the modules that encode positions. A person adds its row, with the flags of a
@@ -109,10 +113,13 @@ def find_comparer(row):
 
 
 def text_part(types, table, name):
-    """Returns (member, type) of the part that posenc reads of a composite model, or None if it is no known class."""
-    key, part = next(iter(table[name].defaults.items()), (None, None))
-    inner = table.get(part)
-    return (key, part) if key and part in types and inner and inner.encoding != "composite" else None
+    """Returns (member, type) of the part that posenc reads of a composite model, or None if it is no known class.
+
+    For "qwen2_vl" it is ("text_config", "qwen2_vl_text").
+    """
+    member, part = next(iter(table[name].defaults.items()), (None, None))
+    row = table.get(part)
+    return (member, part) if member and part in types and row and row.encoding != "composite" else None
 
 
 def compute(types, table, file, inspections):
@@ -126,22 +133,22 @@ def compute(types, table, file, inspections):
         return f"transformers has no model_type {name}"
     if not HAS_ROPE_PARAMETERS and "rope_parameters" in json.dumps(file):
         return "this release does not read rope_parameters"
-    key = None
+    member = None  # with the configuration of the part that posenc reads
     if row.encoding == "composite":
-        key = (text_part(types, table, name) or (None,))[0]
-        if not key:
+        member = (text_part(types, table, name) or (None,))[0]
+        if not member:
             return "its parts are models of several parts"
     try:
         members = {k: v for k, v in copy.deepcopy(file).items() if k != "model_type"}
         config = cls(**{**REQUIRED_MEMBERS.get(name, {}), **members})
-        own = getattr(config, key) if key else config
+        own = getattr(config, member) if member else config
         part = own.model_type
         comparer = find_comparer(table.get(part))
         if not comparer:
             return f"nothing is asked of model_type {part}"
         if part not in inspections:
-            cls = types.get(part, type(own))
-            inspections[part] = inspect_type(cls, cls())
+            part_class = types.get(part, type(own))
+            inspections[part] = inspect_type(part_class, part_class())
         if "error" in inspections[part]:
             return f"no model of it can be made: {inspections[part]['error']}"
         model_classes(type(own))  # imports the modules that a cached inspection names
@@ -224,23 +231,23 @@ def inspect_all(types, names, path):
 def make_files(types, inspections, table, count, seed):
     """Yields the files of each type that can be compared: the defaults, and at most `count` mutations of them."""
     for name in sorted(inspections):
-        row, key, part = table.get(name), None, name  # the part of a composite model that posenc reads
+        row, member, part = table.get(name), None, name  # the part of a composite model that posenc reads
         if row and row.encoding == "composite":
-            key, part = text_part(types, table, name) or (None, None)
+            member, part = text_part(types, table, name) or (None, None)
             row = table.get(part)
         comparer = find_comparer(row)
         if not comparer or "error" in inspections.get(part, {"error": ""}):
             continue
         rng, cls, defaults = random.Random(f"{seed} {name}"), types[name], types[part]().to_dict()
-        for k in range(min(count // 8 if key else count, comparer.max_mutations) + 1):
+        for k in range(min(count // 8 if member else count, comparer.max_mutations) + 1):
             saved = None
             try:
                 members = comparer.mutate(rng, defaults, inspections[part]) if k else {}
-                if key and k:
-                    members = {key: {"model_type": part, **REQUIRED_MEMBERS.get(part, {}), **members}}
+                if member and k:
+                    members = {member: {"model_type": part, **REQUIRED_MEMBERS.get(part, {}), **members}}
                 config = cls(**copy.deepcopy(members))
                 saved = json.loads(config.to_json_string())
-                own = getattr(config, key) if key else config
+                own = getattr(config, member) if member else config
                 if own is None:
                     break
                 expected = comparer.compute(type(own), inspections[part], own)
@@ -254,6 +261,7 @@ def make_files(types, inspections, table, count, seed):
 
 
 def outcome(reading, difference):
+    """Returns the outcome of a file that transformers reads."""
     return "rejected" if "rejected" in reading else "read wrongly" if difference else "read rightly"
 
 

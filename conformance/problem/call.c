@@ -1,5 +1,6 @@
 /*
- * Makes a call from a problem, in memory of the caller's allocator; runs, resets, reads, cuts and destroys it.
+ * Makes a call from a problem, in memory of the caller's allocator; runs, resets, reads, cuts and destroys it:
+ * call_create(), call_run() for each backend after call_reset(), call_row(), call_destroy().
  *
  * The value of a row depends only on its own position and parameters. A part of the tensors along one dimension, with
  * its positions, slopes or columns, is therefore a valid call.
@@ -147,9 +148,9 @@ static bool make_factors(struct call *call)
     const int64_t n = (spec->dim + 1) / 2;
     double *factors = call_allocate(call, 2 * n, sizeof *factors);
     for (int64_t i = 0; factors && i < n; i++) {
-        const double way = n > 1 ? (double)i / (double)(n - 1) : 0.0;
-        factors[i] = 1.0 + (call->problem.short_factor_last - 1.0) * way;
-        factors[n + i] = 1.0 + (call->problem.long_factor_last - 1.0) * way;
+        const double share = n > 1 ? (double)i / (double)(n - 1) : 0.0;
+        factors[i] = 1.0 + (call->problem.short_factor_last - 1.0) * share;
+        factors[n + i] = 1.0 + (call->problem.long_factor_last - 1.0) * share;
     }
     spec->short_factor = factors;
     spec->long_factor = factors ? factors + n : NULL;
@@ -362,6 +363,7 @@ const float *call_row(const struct call *call, int o, int64_t r)
 
 /* ---- Parts of a call ---- */
 
+/* The part [from, from + count) of a dimension. */
 struct call_part {
     enum dim dim;
     int64_t from, count;

@@ -95,27 +95,26 @@ struct problem problem_default(enum posenc_kernel kernel)
 
 #define LARGEST_STEP (INT64_C(1) << 30) /* units by which a field grows at once */
 
-/* Adds k to a number, or to the first number of a list. */
-static void add_to_field(struct problem *p, const char *name, double k)
+/* Adds to a number, or to the first number of a list. */
+static void add_to_field(struct problem *p, const char *name, double increase)
 {
     struct field field;
     if (kernel_field_find(p->kernel, name, &field))
-        field_set_number(&field, p, field_number(&field, p) + k);
+        field_set_number(&field, p, field_number(&field, p) + increase);
 }
 
-/* Returns a problem whose fields in a word such as "2rotary_dim+2head_dim" are n units larger. */
+/* Returns a problem whose fields in a word such as "2rotary_dim+2head_dim" have grown by n steps. */
 static struct problem lengthen(struct problem p, const char *word, int64_t n)
 {
     while (*word && !strchr(" :", *word)) {
         const double sign = *word == '-' ? -1.0 : 1.0;
-        char *at, name[FIELD_TEXT];
+        char *field, name[FIELD_TEXT];
         word += strspn(word, "+-");
-        double times = strtod(word, &at);
-        times = at == word ? sign : sign * times;
-        const size_t length = strcspn(at, "+-: ");
-        snprintf(name, sizeof name, "%.*s", (int)length, at);
-        add_to_field(&p, name, times * (double)n);
-        word = at + length;
+        const double number = strtod(word, &field), rate = field == word ? 1.0 : number;
+        const size_t length = strcspn(field, "+-: ");
+        snprintf(name, sizeof name, "%.*s", (int)length, field);
+        add_to_field(&p, name, sign * rate * (double)n);
+        word = field + length;
     }
     return p;
 }
@@ -222,24 +221,25 @@ int64_t backend_vector_lanes(const struct posenc_backend *backend)
 struct problem problem_random(enum posenc_kernel kernel, uint64_t seed,
                               int64_t positions[MOST_RANDOM_TOKENS])
 {
-    struct random_state d = { .seed = seed };
-    const struct problem_line *line = find_line(kernel, "random", draw_bits(&d));
+    struct random_state random = { .seed = seed };
+    const struct problem_line *line = find_line(kernel, "random", draw_bits(&random));
     struct problem p = line->problem;
     for (EACH_WORD(word, line->flags))
-        p = lengthen(p, word, draw_between(&d, 0, read_limit(word, 0)));
+        p = lengthen(p, word, draw_between(&random, 0, read_limit(word, 0)));
     const int64_t farthest = (int64_t)(40 * p.freqs.xpos_scale_base); /* 0 without xPos */
     const bool select_rows =
         p.position_kind != POSENC_POSITIONS_OFFSET && !kernel_has_freqs(kernel);
     for (int64_t t = 0; t < p.tokens && select_rows; t++)
-        positions[t] = draw_between(&d, 0, p.rows - 1);
+        positions[t] = draw_between(&random, 0, p.rows - 1);
     for (int64_t t = 0; t < p.tokens && !select_rows && farthest > 0; t++)
-        positions[t] = t > 0 ? draw_between(&d, -farthest, farthest) : 0;
+        positions[t] = t > 0 ? draw_between(&random, -farthest, farthest) : 0;
     p.positions = select_rows || farthest > 0 ? positions : NULL;
     p.seed = seed;
-    p.dtype = (enum posenc_dtype)draw_between(&d, POSENC_DTYPE_F32, POSENC_DTYPE_BF16);
-    p.values_dtype = (enum posenc_dtype)draw_between(&d, POSENC_DTYPE_F32, POSENC_DTYPE_BF16);
-    p.special = draw_between(&d, 0, 2) == 0;
-    p.x_scale = draw_between(&d, 0, 1) ? 1.0f : 0.088388346f;
-    p.batch = kernel_has_batch(kernel) ? draw_between(&d, 1, 3) : 1;
+    p.dtype = (enum posenc_dtype)draw_between(&random, POSENC_DTYPE_F32, POSENC_DTYPE_BF16);
+    p.values_dtype =
+        (enum posenc_dtype)draw_between(&random, POSENC_DTYPE_F32, POSENC_DTYPE_BF16);
+    p.special = draw_between(&random, 0, 2) == 0;
+    p.x_scale = draw_between(&random, 0, 1) ? 1.0f : 0.088388346f;
+    p.batch = kernel_has_batch(kernel) ? draw_between(&random, 1, 3) : 1;
     return p;
 }

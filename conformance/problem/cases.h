@@ -8,13 +8,17 @@
  *                fields of length 0 | growth
  *     random     the smallest fields | growth
  *
- * A word of the column `growth`, such as 2rotary_dim+2head_dim, names fields that grow together, at different rates;
- * of mrope_section only the first member grows. In length lines, a number after a colon limits the growth. In random
- * lines it is the largest number that is drawn; a word without it does not grow.
+ * For example, this line is the smallest random problem; up to 2 heads and up to 23 tokens are added:
  *
- * If there are several realistic lines, the last that fits into the bytes is used, or the first if none fits. Each of its
- * words grows as far as possible before the next. If no tensor is named, everything that the call reads or writes counts. The last query is
- * at the position of the last key.
+ *     random heads=1 tokens=1 | 2rotary_dim+2head_dim:11 heads:2 tokens:23
+ *
+ * A word of the column `growth` names fields that grow together. Here rotary_dim and head_dim grow by 2 in each of up
+ * to 11 steps; mrope_section grows in its first member only. The number after the colon limits the steps of length
+ * lines, which may lack it. In random lines it is the largest number that is drawn; a word without it does not grow.
+ *
+ * If there are several realistic lines, the last that fits into the bytes is used, or the first if none fits. Each of
+ * its words grows as far as possible before the next. If no tensor is named, everything that the call reads or writes
+ * counts. The last query is at the position of the last key.
  */
 #ifndef POSENC_CASES_H
 #define POSENC_CASES_H
@@ -51,8 +55,8 @@ bool case_is_shape(const struct problem_line *line);
 /* ---- Problems that grow: also problem_default() and problem_realistic() of problem.h ---- */
 
 /* Returns a small problem with `n` units along the vectorised dimension (channels, pairs or keys), to reach every tail
- * of a loop. Variants 0 to 3 are the lines length0 to length3. If there are several lines,
- * n modulo their number selects one. */
+ * of a loop. Variants 0 to 3 are the lines length0 to length3. If there are several, n modulo their number selects
+ * one. */
 enum { LENGTH_VARIANTS = 4 };
 struct problem problem_of_length(enum posenc_kernel kernel, int64_t n, int variant);
 

@@ -87,9 +87,9 @@ static struct kernel_fields {
 static void list_fields(struct kernel_fields *list, enum posenc_kernel kernel)
 {
     const struct signature *s = signature_of(kernel);
-    for (const struct field *at = shared_fields; at < shared_fields + N_SHARED; at++)
-        if (field_applies(at, kernel))
-            list->fields[list->n++] = *at;
+    for (int i = 0; i < N_SHARED; i++)
+        if (field_applies(&shared_fields[i], kernel))
+            list->fields[list->n++] = shared_fields[i];
     for (EACH_PARAMETER(own, s))
         if (own->name)
             list->fields[list->n++] = parameter_field(own);
@@ -129,14 +129,11 @@ bool kernel_field(enum posenc_kernel kernel, int i, struct field *field)
 bool kernel_field_find(enum posenc_kernel kernel, const char *name, struct field *field)
 {
     char full_name[FIELD_TEXT];
-    const struct kernel_fields *list = fields_of(kernel);
-    for (const struct field *at = list->fields; at < list->fields + list->n; at++) {
-        if (at->tensor)
-            field_name(at, full_name);
-        if (strcmp(at->tensor ? full_name : at->name, name) == 0) {
-            *field = *at;
+    for (int i = 0; kernel_field(kernel, i, field); i++) {
+        if (field->tensor)
+            field_name(field, full_name);
+        if (strcmp(field->tensor ? full_name : field->name, name) == 0)
             return true;
-        }
     }
     return false;
 }
@@ -151,7 +148,11 @@ struct problem problem_blank(enum posenc_kernel kernel)
         .batch = 1,
         .alibi_bias_max = 8.0,
     };
-    signature_own_defaults(signature_of(kernel), &blank);
+    for (EACH_PARAMETER(own, signature_of(kernel))) {
+        const struct field field = parameter_field(own);
+        if (own->name)
+            field_set_number(&field, &blank, own->value);
+    }
     return blank;
 }
 
@@ -410,7 +411,8 @@ static bool set_list(const struct field *field, struct problem *problem, const u
 bool field_read(const struct field *field, struct problem *problem, const char *text,
                 struct arena *arena, char error[NOTATION_ERROR])
 {
-    uint64_t few[N_SECTIONS] = { 0 }, *list = few;
+    uint64_t inside[N_SECTIONS] = { 0 },
+             *list = inside; /* values that the problem itself holds */
     int64_t n = 1;
     for (const char *c = text; *c; c++)
         n += *c == ',';
@@ -427,11 +429,11 @@ bool field_read(const struct field *field, struct problem *problem, const char *
     if (field_is_array(field))
         return set_list(field, problem, list, n, error);
     if (field->list == LIST_NONE)
-        field_set(field, problem, few[0]);
+        field_set(field, problem, inside[0]);
     if (field->list == LIST_STRIDES)
         memcpy((char *)problem + field->offset, &n, sizeof n);
     if (field->list != LIST_NONE)
-        memcpy((char *)elements_of(field, problem), few, sizeof few);
+        memcpy((char *)elements_of(field, problem), inside, sizeof inside);
     return true;
 }
 

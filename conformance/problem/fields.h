@@ -1,10 +1,10 @@
 /*
- * Fields: the members of a problem, by name and as text. fields.csv lists the fields that several signatures share.
- * The signature of a kernel says which of them it has, and adds its own parameters (signature.h). Names are those of
- * model configurations if these have one.
+ * Fields: the members of a problem, by name and as text. In "rope_half head_dim=80", the field head_dim sets the member
+ * `dim`. Names are those of model configurations if these have one.
  *
- * A row of fields.csv has the name, the member of struct problem, its FIELD_ kind and LIST_ kind, and the array with
- * the names of an enum.
+ * fields.csv lists the fields that several signatures share. Its columns are the name, the member of struct problem,
+ * the FIELD_ kind, the LIST_ kind, and the array with the names of an enum. The signature of a kernel says which of
+ * these fields it has, and adds its own parameters (signature.h).
  */
 #ifndef POSENC_FIELDS_H
 #define POSENC_FIELDS_H

@@ -1,5 +1,5 @@
-/* Rejects problems that are too large for this machine (see notation.h). Sizes are floating-point numbers, whose
- * products cannot overflow. */
+/* Rejects problems that are too large for this machine (see notation.h), such as heads=1000000000. Sizes are
+ * floating-point numbers, whose products cannot overflow. */
 #define _POSIX_C_SOURCE 200809L
 #include "notation.h"
 #include "signature.h"

@@ -9,24 +9,25 @@
 
 enum { MOST_SETTINGS = 64, N_COLUMNS = 3, MOST_NAMES = 800, MOST_COMBINATIONS = 1 << 16 };
 
-/* A field, its value, and its place in the text. The kernel is a setting without a field name. */
+/* A field and its value. The kernel is a setting without a field name. */
 struct setting {
-    const char *field, *value, *at;
+    const char *field, *value;
+    const char *at; /* its place in the text */
 };
 static const char kernel_field_name[] = "";
 
-/* A message, and the place in the text that it is about. */
 struct parse_error {
     char *message;
-    const char *at;
+    const char *at; /* the place in the text that the message is about */
 };
 
 /* A parsed line; absent members are NULL. */
 struct statement {
-    int number;
+    int number;     /* of the line in its file */
     const char *at; /* its first character in the text */
     bool is_used;   /* used by an alternative of its `with` */
-    const char *name, *columns[N_COLUMNS];
+    const char *name;
+    const char *columns[N_COLUMNS]; /* flags, note, source */
     int n;
     struct setting settings[MOST_SETTINGS];
 };
@@ -35,7 +36,9 @@ struct statement {
 
 static const char blanks[] = " \t\r\n";
 
-char *notation_cut_text(char **rest, char end)
+/* Returns the text before the first `end` in *rest, without blanks around it; NULL if there is none. Sets *rest to
+ * the text after it, or NULL. */
+static char *cut_text(char **rest, char end)
 {
     char *piece = *rest, *after = piece ? strchr(piece, end) : NULL;
     *rest = after ? after + 1 : NULL;
@@ -84,14 +87,14 @@ static bool split_line(struct statement *s, char *text, int allowed,
                        struct parse_error *parse_error)
 {
     s->at = parse_error->at = text;
-    char *words = notation_cut_text(&text, '|'), *rest;
+    char *words = cut_text(&text, '|'), *rest;
     for (int i = 0; text; i++) {
         if (i == N_COLUMNS) {
             parse_error->at = text;
             return notation_fail(parse_error->message,
                                  "|%.100s: expected at most | flags | note | source", text);
         }
-        s->columns[i] = notation_cut_text(&text, '|');
+        s->columns[i] = cut_text(&text, '|');
     }
     bool bare = true; /* no word had a '=' so far */
     for (char *word = words ? strtok_r(words, blanks, &rest) : NULL; word;
@@ -200,14 +203,15 @@ static bool make_problem(const struct statement *s, const struct problem *base,
         return reject_kernel(kernel->value, parse_error->message);
     *problem = base && base->kernel == k ? *base : problem_blank(k);
     for (int lists = 0; lists < 2; lists++)
-        for (const struct setting *at = s->settings; at < s->settings + s->n; at++) {
-            if (!*at->field)
+        for (int i = 0; i < s->n; i++) {
+            const struct setting *setting = &s->settings[i];
+            if (setting == kernel)
                 continue;
-            parse_error->at = at->at;
-            if (!kernel_field_find(k, at->field, &field))
-                return reject_field(k, at, parse_error->message);
+            parse_error->at = setting->at;
+            if (!kernel_field_find(k, setting->field, &field))
+                return reject_field(k, setting, parse_error->message);
             if ((field.list != LIST_NONE) == lists &&
-                !field_read(&field, problem, at->value, arena, parse_error->message))
+                !field_read(&field, problem, setting->value, arena, parse_error->message))
                 return false;
         }
     return !base || base->kernel != k || check_lists(base, problem, parse_error->message);
@@ -308,7 +312,7 @@ static bool for_each_alternative(struct reader *r, struct statement *s, int i,
     char *rest = arena_text(&r->list->arena, all, strlen(all));
     bool good = rest || notation_fail(r->parse_error.message, "no memory for alternatives");
     while (good && rest) {
-        s->settings[i].value = first_text(notation_cut_text(&rest, '/'), NULL);
+        s->settings[i].value = first_text(cut_text(&rest, '/'), NULL);
         good = for_each_alternative(r, s, i + 1, add);
     }
     s->settings[i].value = all;
@@ -390,9 +394,11 @@ static bool add_with(struct reader *r)
 static bool read_statement(struct reader *r, char *text, int number)
 {
     struct statement s = { .number = number };
-    if (strncmp(text, "with", 4) == 0 && strchr(" \t\r", text[4]))
-        return add_with(r) && split_line(&s, text + 4, KERNEL, &r->parse_error) &&
-               (r->with = s, true);
+    if (strncmp(text, "with", 4) == 0 && strchr(" \t\r", text[4])) {
+        const bool good = add_with(r) && split_line(&s, text + 4, KERNEL, &r->parse_error);
+        r->with = s;
+        return good;
+    }
     const bool has_kernel = find_setting(&r->with, kernel_field_name) >= 0;
     if (!split_line(&s, text, has_kernel ? NAME : KERNEL | NAME, &r->parse_error))
         return false;
@@ -408,18 +414,29 @@ static bool read_statement(struct reader *r, char *text, int number)
     return true;
 }
 
-static bool read_lines(struct reader *r, char *at)
+/* Joins a line with those that continue it, unless it is a comment. Returns its end, and adds the number of joined
+ * lines to *number. */
+static char *join_lines(char *line, int *number)
 {
-    for (int number = 1, first; *at; number++) {
-        char *line = at, *end = at + strcspn(at, "\n");
-        for (first = number; line[0] != '#' && end[0] && (end[1] == ' ' || end[1] == '\t');
-             number++) {
-            *end = ' ';
-            end += strcspn(end, "\n");
-        }
-        at = *end ? end + 1 : end;
+    char *end = line + strcspn(line, "\n");
+    while (line[0] != '#' && end[0] && (end[1] == ' ' || end[1] == '\t')) {
+        *end = ' ';
+        end += strcspn(end, "\n");
+        ++*number;
+    }
+    return end;
+}
+
+static bool read_lines(struct reader *r, char *text)
+{
+    int number = 1;
+    for (char *line = text, *next; *line; line = next, number++) {
+        const int first = number;
+        char *end = join_lines(line, &number);
+        next = *end ? end + 1 : end;
         *end = '\0';
-        if (line[0] != '#' && line[strspn(line, " \t\r")] && !read_statement(r, line, first))
+        const bool is_blank = line[strspn(line, " \t\r")] == '\0';
+        if (line[0] != '#' && !is_blank && !read_statement(r, line, first))
             return false;
     }
     return add_with(r);

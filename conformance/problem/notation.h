@@ -26,10 +26,6 @@
 
 #include "fields.h"
 
-/* Returns the text before the first `end` in *rest, without blanks around it; NULL if there is none. Sets *rest to
- * the text after it, or NULL. */
-char *notation_cut_text(char **rest, char end);
-
 /* Contents of a line; missing texts are "". */
 struct problem_line {
     const char *name, *flags, *note, *source;

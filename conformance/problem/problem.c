@@ -94,13 +94,14 @@ int64_t problem_position(const struct problem *problem, int64_t b, int64_t t)
 
 int problem_axes(const struct problem *problem)
 {
+    const int64_t *section = problem->freqs.mrope_section;
     int axes = 1;
-    while (axes < 3 && problem->freqs.mrope_section[axes] != 0)
+    if (problem->mrope_grid <= 0 || problem->position_kind == POSENC_POSITIONS_OFFSET ||
+        section[0] == 0)
+        return 1;
+    while (axes < 3 && section[axes] != 0)
         axes++;
-    return problem->mrope_grid > 0 && problem->position_kind != POSENC_POSITIONS_OFFSET &&
-                   problem->freqs.mrope_section[0] != 0
-               ? axes
-               : 1;
+    return axes;
 }
 
 int64_t problem_axis_position(const struct problem *problem, int64_t b, int64_t t, int axis)

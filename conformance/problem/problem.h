@@ -1,7 +1,13 @@
-/* A problem describes one call of a kernel by numbers alone: shapes, parameters, seed of the inputs. A call is a
- * problem with its tensors in memory, and an implementation that runs it. Golden vectors, benchmarks, property tests
- * and the command line all state problems; call_create() makes a call of one. This code depends on the signature of a
- * kernel (its kind of arguments, signature.h), never on the kernel. */
+/*
+ * A problem describes one call of a kernel by numbers alone: shapes, parameters, seed of the inputs. As text
+ * (notation.h) it is a line such as
+ *
+ *     rope_half head_dim=80 rotary_dim=32 heads=2 tokens=3 rows=3
+ *
+ * A call is a problem with its tensors in memory, and an implementation that runs it. Golden vectors, benchmarks,
+ * property tests and the command line all state problems; call_create() makes a call of one. This code depends on the
+ * signature of a kernel (its kind of arguments, signature.h), never on the kernel.
+ */
 #ifndef POSENC_PROBLEM_H
 #define POSENC_PROBLEM_H
 

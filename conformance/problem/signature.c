@@ -14,15 +14,6 @@ const struct signature *signature_of(enum posenc_kernel kernel)
     return all[kernel_signature(kernel)];
 }
 
-void signature_own_defaults(const struct signature *signature, struct problem *problem)
-{
-    for (EACH_PARAMETER(own, signature)) {
-        const struct field field = parameter_field(own);
-        if (own->name)
-            field_set_number(&field, problem, own->value);
-    }
-}
-
 void parameter_store(const struct parameter *p, const struct problem *problem, void *args)
 {
     value_set(p->kind, (char *)args + p->to,
@@ -99,8 +90,9 @@ const struct tensor_layout *tensor_layout(const struct problem *p,
                                           const struct tensor_spec *spec)
 {
     const struct signature *s = signature_of(p->kernel);
-    return &p->layouts[(tensor_shares_output(p, spec) ? signature_output(s, 0) : spec) -
-                       s->tensors];
+    const struct tensor_spec *owner =
+        tensor_shares_output(p, spec) ? signature_output(s, 0) : spec;
+    return &p->layouts[owner - s->tensors];
 }
 
 const struct tensor_spec *kernel_woven_row(enum posenc_kernel kernel)
@@ -151,6 +143,8 @@ bool problem_is_f32(const struct problem *problem)
     return true;
 }
 
+/* ---- Bytes ---- */
+
 static size_t count_bytes(const struct problem *p, const struct tensor_spec *spec,
                           int64_t elements)
 {
@@ -158,8 +152,6 @@ static size_t count_bytes(const struct problem *p, const struct tensor_spec *spe
         spec->form == FORM_INTEGERS ? sizeof(int32_t) : storage_size(tensor_dtype(p, spec));
     return (size_t)elements * item;
 }
-
-/* ---- Bytes ---- */
 
 void problem_derive(struct problem *p)
 {

@@ -4,8 +4,8 @@
  * the other arguments, and the dimensions along which a call may be cut. Code for all tensors of a call is a loop
  * over this list.
  *
- * conformance/signatures has the signatures with their expected outputs. test_signatures.c reports members that a
- * signature lacks.
+ * conformance/signatures has the signatures with their expected outputs; signature_learned (tables.c) is a short
+ * example. test_signatures.c reports members that a signature lacks.
  */
 #ifndef POSENC_SIGNATURE_H
 #define POSENC_SIGNATURE_H
@@ -172,9 +172,6 @@ struct signature {
 #include <posenc_signatures.def>
 
 const struct signature *signature_of(enum posenc_kernel kernel);
-
-/* Sets the signature's own parameters to their defaults. */
-void signature_own_defaults(const struct signature *signature, struct problem *problem);
 
 /* Returns the offset of the argument that is a copy of the problem's member at offset `member`; 0: none. */
 size_t signature_argument(const struct signature *signature, size_t member);

@@ -32,7 +32,7 @@ static void check_fields(void)
     }
 }
 
-/* Checks that each byte of the arguments, except padding, belongs to a tensor or parameter. */
+/* Checks that each byte of the arguments belongs to a tensor or parameter. Padding has fewer than 8 bytes. */
 static void check_arguments(void)
 {
     static const size_t sizes[] = { [FORM_TENSOR] = sizeof(struct posenc_tensor),
@@ -40,7 +40,7 @@ static void check_arguments(void)
                                     [FORM_FLOATS] = sizeof(void *),
                                     [FORM_INTEGERS] = sizeof(void *) };
     bool claimed[sizeof(union arguments)] = { false };
-    size_t alone = 0, size;
+    size_t gap = 0, size; /* gap: unclaimed bytes in a row */
     for (EACH_TENSOR(spec, signature)) {
         memset(claimed + spec->offset, true, sizes[spec->form]);
         memset(claimed + spec->stride_batch, true, sizeof(int64_t));
@@ -54,13 +54,13 @@ static void check_arguments(void)
     }
     memset(claimed + signature->freqs, true, sizeof(void *));
     memset(claimed + signature->computed, true, sizeof(int64_t));
-    memset(claimed, true, sizeof(size_t));
+    memset(claimed, true, sizeof(size_t));  /* the first member is the size */
     if (strcmp(signature->name, "t5") == 0) /* test_versioned.c tests reserved members */
         memset(claimed + offsetof(struct posenc_t5_args, buckets.reserved), true,
                sizeof((struct posenc_t5_args *)0)->buckets.reserved);
-    for (size_t i = 0; i < signature->size && alone < sizeof(int64_t); i++)
-        alone = claimed[i] ? 0 : alone + 1;
-    expect(alone < sizeof(int64_t), "", "an argument is not described");
+    for (size_t i = 0; i < signature->size && gap < sizeof(int64_t); i++)
+        gap = claimed[i] ? 0 : gap + 1;
+    expect(gap < sizeof(int64_t), "", "an argument is not described");
     union arguments blank;
     signature->blank(&blank);
     memcpy(&size, &blank, sizeof size);

@@ -10,10 +10,10 @@
 #include <sys/types.h>
 
 struct connection {
-    pid_t pid;   /* of the shell that runs the command; 0 for a socket */
-    int in, out; /* -1: not open */
-    bool ended;  /* the shell has ended, with this status of waitpid() */
-    int status;
+    pid_t pid;                 /* of the shell that runs the command; 0 for a socket */
+    int in, out;               /* from the program and to it; -1: not open */
+    bool ended;                /* the shell has ended */
+    int status;                /* of waitpid(), if it has */
     bool lacks_command;        /* the shell could not run it */
     double limit_s;            /* for one message in either direction */
     char reason[MESSAGE_TEXT]; /* of a failure: "the program ended by exit(3)" */

@@ -1,5 +1,6 @@
 /*
- * Prompts and answers as files of a folder, each named after its case; a second one of a case has a 2 after the name:
+ * Prompts and answers as files of a folder, for posenc vectors prompts and answers. Each is named after its case; a
+ * second prompt of a case has a 2 after the name:
  *
  *     prompts/NAME.safetensors     expected/NAME.safetensors     answers/NAME.safetensors
  *     prompts.jsonl                a line for each prompt
@@ -23,7 +24,7 @@ static struct {
     const char *folder;
     const struct call *call; /* of the expected rows */
     const double *const *expected;
-    int n;                     /* prompts of the current case */
+    int n_in_case;             /* prompts of the current case so far */
     size_t n_written;          /* prompts of all cases */
     char reason[MESSAGE_TEXT]; /* of the first file that could not be written */
 } files;
@@ -36,26 +37,26 @@ void program_set_expected(const struct call *call, const double *const *rows)
     files.expected = rows;
 }
 
-void files_begin_case(void) { files.n = 0; }
+void files_begin_case(void) { files.n_in_case = 0; }
 
 size_t program_files_count(void) { return files.n_written; }
 
 const char *program_files_error(void) { return files.reason[0] != '\0' ? files.reason : NULL; }
 
-/* Writes the path of a file for the case of a prompt. Slashes of the id become dots. */
+/* Writes the path of a prompt's file in the folder `inside`. Slashes of the case's id become dots. */
 static void make_path(const struct prompt *prompt, const char *inside, char path[PATH_BYTES])
 {
     char name[PROMPT_CASE];
     snprintf(name, sizeof name, "%s", message_text(&prompt->message, "case"));
-    for (char *at = name; *at != '\0'; at++)
-        *at = *at == '/' ? '.' : *at;
+    for (char *slash = name; (slash = strchr(slash, '/')) != NULL;)
+        *slash = '.';
     snprintf(path, PATH_BYTES, "%.3900s/%s/%s", files.folder, inside, name);
-    if (files.n > 1) /* sinusoids of several axes */
-        snprintf(path + strlen(path), PATH_BYTES - strlen(path), ".%d", files.n);
+    if (files.n_in_case > 1) /* sinusoids of several axes */
+        snprintf(path + strlen(path), PATH_BYTES - strlen(path), ".%d", files.n_in_case);
     snprintf(path + strlen(path), PATH_BYTES - strlen(path), ".safetensors");
 }
 
-/* Counts a prompt of the case, and numbers it by the 64-bit FNV-1a hash of its contents, so that the answer to another one is noticed. */
+/* Numbers a prompt by the FNV-1a hash, of 64 bits, of its contents. An answer to another prompt is thereby noticed. */
 static void set_number(struct prompt *prompt)
 {
     uint64_t hash = 0xcbf29ce484222325u;
@@ -67,7 +68,13 @@ static void set_number(struct prompt *prompt)
     free(whole);
     snprintf(number, sizeof number, "%" PRIu64, hash);
     json_object_set_new(prompt->message.metadata, "prompt", json_string(number));
-    files.n++;
+}
+
+/* Begins with a prompt: numbers it and counts it among those of the case, which decides its file names. */
+static void begin_prompt(struct prompt *prompt)
+{
+    set_number(prompt);
+    files.n_in_case++;
 }
 
 /* ---- Writing ---- */
@@ -126,7 +133,7 @@ bool files_write_prompt(struct prompt *prompt, struct message *answer,
                         char reason[MESSAGE_TEXT])
 {
     char path[PATH_BYTES];
-    set_number(prompt);
+    begin_prompt(prompt);
     make_path(prompt, "prompts", path);
     write_file(path, &prompt->message);
     write_line(prompt);
@@ -185,7 +192,7 @@ bool files_read_answer(struct prompt *prompt, struct message *answer, char reaso
 {
     char path[PATH_BYTES];
     struct stat status;
-    set_number(prompt);
+    begin_prompt(prompt);
     make_path(prompt, "answers", path);
     if (lstat(path, &status) != 0 && errno == ENOENT) {
         answer->metadata = json_pack("{s:s}", "declined", "it has no answer");

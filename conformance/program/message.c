@@ -102,14 +102,15 @@ void *message_encode(const struct message *message, size_t *bytes)
     for (size_t i = 0; i < message->n; i++)
         data += message->tensors[i].bytes;
     *bytes = LENGTH_BYTES + length + data;
-    unsigned char *whole = header ? malloc(*bytes) : NULL, *at = whole + LENGTH_BYTES + length;
+    unsigned char *whole = header ? malloc(*bytes) : NULL, *to = whole;
     if (whole) {
         for (int i = 0; i < LENGTH_BYTES; i++)
-            whole[i] = (unsigned char)(length >> (8 * i));
-        memcpy(whole + LENGTH_BYTES, header, length);
-        for (size_t i = 0; i < message->n; at += message->tensors[i++].bytes)
+            *to++ = (unsigned char)(length >> (8 * i));
+        memcpy(to, header, length);
+        to += length;
+        for (size_t i = 0; i < message->n; to += message->tensors[i++].bytes)
             if (message->tensors[i].bytes > 0)
-                memcpy(at, message->tensors[i].data, message->tensors[i].bytes);
+                memcpy(to, message->tensors[i].data, message->tensors[i].bytes);
     }
     free(header);
     return whole;
@@ -246,63 +247,70 @@ static bool read_metadata(struct message *message, json_t *header, char reason[M
     return true;
 }
 
+/* The message that is read, its source, and the arguments of message_read(). */
+struct message_reader {
+    struct message *message;
+    message_source *source;
+    void *user;
+    size_t most_bytes;
+    char *reason;
+};
+
 /* Reads n bytes from the source. Otherwise writes how many of them came, unless none of the message did. Its length is
  * no `part`. */
-static bool take(message_source *source, void *user, void *to, size_t n, const char *part,
-                 char reason[MESSAGE_TEXT])
+static bool take(const struct message_reader *reader, void *to, size_t n, const char *part)
 {
-    const size_t got = source(user, to, n);
+    const size_t got = reader->source(reader->user, to, n);
     if (got < n && (got > 0 || part))
-        notation_fail(reason, "after %zu of %zu bytes of its %s", got, n,
+        notation_fail(reader->reason, "after %zu of %zu bytes of its %s", got, n,
                       part ? part : "length");
     return got == n;
 }
 
 /* Reads what follows the header. */
-static enum message_status read_data(struct message *message, json_t *header,
-                                     message_source *source, void *user, size_t most_bytes,
-                                     char reason[MESSAGE_TEXT])
+static enum message_status read_data(const struct message_reader *reader, json_t *header)
 {
+    struct message *message = reader->message;
     uint64_t total;
-    const enum message_status status = read_entries(message, header, &total, reason);
+    const enum message_status status = read_entries(message, header, &total, reader->reason);
     if (status == MESSAGE_LOST)
         return status;
-    if (total > most_bytes) {
-        notation_fail(reason,
+    if (total > reader->most_bytes) {
+        notation_fail(reader->reason,
                       "its header announces %llu bytes of tensors, expected at most %zu",
-                      (unsigned long long)total, most_bytes);
+                      (unsigned long long)total, reader->most_bytes);
         return MESSAGE_LOST;
     }
     message->buffer = malloc(total + 1);
     if (!message->buffer) {
-        notation_fail(reason, "out of memory");
+        notation_fail(reader->reason, "out of memory");
         return MESSAGE_LOST;
     }
-    if (!take(source, user, message->buffer, total, "data", reason))
+    if (!take(reader, message->buffer, total, "data"))
         return MESSAGE_CUT;
     for (size_t i = 0; i < message->n; i++)
         message->tensors[i].data =
             (const unsigned char *)message->buffer + message->tensors[i].offset;
-    if (status == MESSAGE_WHOLE && !read_metadata(message, header, reason))
+    if (status == MESSAGE_WHOLE && !read_metadata(message, header, reader->reason))
         return MESSAGE_WRONG;
     return status;
 }
 
 /* Parses the header, and reads what follows it. */
-static enum message_status read_rest(struct message *message, const char *text, size_t length,
-                                     message_source *source, void *user, size_t most_bytes,
-                                     char reason[MESSAGE_TEXT])
+static enum message_status read_rest(const struct message_reader *reader, const char *text,
+                                     size_t length)
 {
     json_error_t error;
     enum message_status status = MESSAGE_LOST;
     json_t *header = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
     if (json_is_object(header))
-        status = read_data(message, header, source, user, most_bytes, reason);
+        status = read_data(reader, header);
     else if (text[strspn(text, " \t\r\n")] != '{')
-        notation_fail(reason, "its header is no JSON object: expected '{' at its start");
+        notation_fail(reader->reason,
+                      "its header is no JSON object: expected '{' at its start");
     else
-        notation_fail(reason, "its header is no JSON object: %.60s at byte %d", error.text,
-                      error.position);
+        notation_fail(reader->reason, "its header is no JSON object: %.60s at byte %d",
+                      error.text, error.position);
     json_decref(header);
     return status;
 }
@@ -310,11 +318,12 @@ static enum message_status read_rest(struct message *message, const char *text, 
 enum message_status message_read(struct message *message, message_source *source, void *user,
                                  size_t most_bytes, char reason[MESSAGE_TEXT])
 {
+    const struct message_reader reader = { message, source, user, most_bytes, reason };
     unsigned char bytes[LENGTH_BYTES];
     uint64_t length = 0;
     *message = (struct message){ .n = 0 };
     reason[0] = '\0';
-    if (!take(source, user, bytes, sizeof bytes, NULL, reason))
+    if (!take(&reader, bytes, sizeof bytes, NULL))
         return MESSAGE_CUT;
     for (int i = LENGTH_BYTES; i-- > 0;)
         length = length << 8 | bytes[i];
@@ -328,10 +337,10 @@ enum message_status message_read(struct message *message, message_source *source
     enum message_status status = MESSAGE_LOST;
     if (!text)
         notation_fail(reason, "out of memory");
-    else if (!take(source, user, text, length, "header", reason))
+    else if (!take(&reader, text, length, "header"))
         status = MESSAGE_CUT;
     else
-        status = read_rest(message, text, length, source, user, most_bytes, reason);
+        status = read_rest(&reader, text, length);
     free(text);
     return status;
 }

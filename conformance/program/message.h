@@ -1,7 +1,9 @@
 /*
  * Messages of the protocol for programs (docs/protocol.md). A message is one safetensors file: the length of a JSON
- * header in 8 little-endian bytes, the header, the bytes of the tensors. The header has the length of the whole, so that
- * messages follow one another in a stream.
+ * header in 8 little-endian bytes, the header, the bytes of the tensors. The header has the length of the whole, so
+ * that messages follow one another in a stream. The header of an answer to rope_half may be
+ *
+ *     {"__metadata__": {"prompt": "7"}, "out": {"dtype": "F32", "shape": [3, 2, 64], "data_offsets": [0, 1536]}}
  */
 #ifndef POSENC_MESSAGE_H
 #define POSENC_MESSAGE_H
@@ -24,7 +26,8 @@ struct message_tensor {
     char name[MESSAGE_NAME], dtype[8]; /* "F32" */
     int rank;
     int64_t shape[MESSAGE_DIMS];
-    size_t bytes, offset; /* the second of a tensor that was read, in the data */
+    size_t bytes;
+    size_t offset; /* in the data; only of a tensor that was read */
     const void *data;
 };
 

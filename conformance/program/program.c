@@ -16,12 +16,13 @@
 static struct {
     struct connection connection;
     struct posenc_backend backend;
-    char name[64], description[MESSAGE_TEXT], numerics[MESSAGE_TEXT];
-    bool dtypes[3];
+    char name[64], description[MESSAGE_TEXT]; /* of the backend */
+    char numerics[MESSAGE_TEXT]; /* modes that it offers, with blanks between; "": all */
+    bool dtypes[3];              /* that it offers, by enum posenc_dtype */
     int64_t max_position;
-    uint64_t n_prompts;
-    char case_id[PROMPT_CASE];
-    exchange *ask; /* by the connection, or by files */
+    uint64_t n_prompts;        /* sent so far */
+    char case_id[PROMPT_CASE]; /* of the next prompts */
+    exchange *ask;             /* by the connection, or by files */
 } program;
 
 static void (*end_process)(const char *reason);
@@ -101,31 +102,23 @@ static bool ask_connection(struct prompt *prompt, struct message *answer,
 
 /* ---- Calls ---- */
 
-/* Writes why the program did not offer to answer such a prompt, or returns true. */
+/* Returns true if the program offered to answer such a prompt. Otherwise writes the part that it did not offer. */
 static bool is_offered(const struct prompt *prompt, char reason[MESSAGE_TEXT])
 {
     static const char *const dtypes[] = { "F32", "F16", "BF16" };
     const char *numerics = message_text(&prompt->message, "numerics");
     for (int d = 0; d < 3; d++) {
-        bool has = strcmp(prompt->outputs[0].form.dtype, dtypes[d]) == 0;
+        bool is_used = strcmp(prompt->outputs[0].form.dtype, dtypes[d]) == 0;
         for (size_t i = 0; i < prompt->message.n; i++)
-            has = has || strcmp(prompt->message.tensors[i].dtype, dtypes[d]) == 0;
-        if (has && !program.dtypes[d] && d != POSENC_DTYPE_F32) {
-            snprintf(reason, MESSAGE_TEXT, "the type %s", dtypes[d]);
-            return false;
-        }
+            is_used = is_used || strcmp(prompt->message.tensors[i].dtype, dtypes[d]) == 0;
+        if (is_used && !program.dtypes[d] && d != POSENC_DTYPE_F32)
+            return notation_fail(reason, "the type %s", dtypes[d]);
     }
     if (*program.numerics && strcmp(numerics, "given") != 0 &&
-        !text_has_word(program.numerics, ' ', numerics, strlen(numerics))) {
-        snprintf(reason, MESSAGE_TEXT, "numerics %s", numerics);
-        return false;
-    }
-    if (prompt->farthest > program.max_position) {
-        snprintf(reason, MESSAGE_TEXT, "positions beyond %lld",
-                 (long long)program.max_position);
-        return false;
-    }
-    return true;
+        !text_has_word(program.numerics, ' ', numerics, strlen(numerics)))
+        return notation_fail(reason, "numerics %s", numerics);
+    return prompt->farthest <= program.max_position ||
+           notation_fail(reason, "positions beyond %lld", (long long)program.max_position);
 }
 
 /* Uses an answer if it could be `read`. Explains a status other than POSENC_OK. */

@@ -1,9 +1,10 @@
 /*
- * Programs as backends. A program answers prompts on its standard input and output (docs/protocol.md); here it is a
- * backend whose kernels send the arguments of each call and receive the outputs. Files of prompts and answers take the
- * place of a running program for posenc vectors prompts and answers.
+ * Programs as backends, for posenc verify --exec "python3 mine.py". A program answers prompts on its standard input
+ * and output (docs/protocol.md); here it is a backend whose kernels send the arguments of each call and receive the
+ * outputs. Files of prompts and answers take the place of a running program for posenc vectors prompts and answers.
  *
- * A process has one program at most.
+ * A process has one program at most. connection.h moves bytes, message.h has their format, and prompt.h makes a message
+ * of a call.
  */
 #ifndef POSENC_PROGRAM_H
 #define POSENC_PROGRAM_H
@@ -26,8 +27,8 @@ void program_stop(void);
 
 /* ---- Files ---- */
 
-/* Return a backend that writes prompts and expected outputs to a folder, and one that reads answers from it. Calls of the
- * first return the expected outputs. */
+/* Return a backend that writes prompts and expected outputs to a folder, and one that reads answers from it. Calls of
+ * the first return the expected outputs. */
 const struct posenc_backend *program_write_prompts(const char *folder);
 const struct posenc_backend *program_read_answers(const char *folder);
 /* Sets the next call and its expected rows, in f64 rounded to odd (oracle.h). */

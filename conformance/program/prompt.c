@@ -224,9 +224,8 @@ static bool add_input(struct prompt *p, const struct tensor_spec *spec)
     if (spec->form == FORM_TENSOR)
         return tensor_at(p, spec)->rank == 0 || /* absent */
                add_strided(p, spec, tensor_at(p, spec), spec->name);
-    return spec->size && spec->dims[0] == DIM_NONE /* thresholds of t5 follow from parameters */
-               ? true
-               : add_array(p, spec);
+    const bool follows = spec->size && spec->dims[0] == DIM_NONE; /* thresholds of t5 */
+    return follows || add_array(p, spec);
 }
 
 static void add_output(struct prompt *p, const struct tensor_spec *spec)
@@ -416,32 +415,32 @@ static void copy_skipped(const struct prompt *p)
         memmove(storage_row(&output->to, r), storage_row(x, r), bytes);
 }
 
+static bool has_output(const struct prompt *p, const char *name)
+{
+    for (int o = 0; o < p->n_outputs; o++)
+        if (strcmp(p->outputs[o].form.name, name) == 0)
+            return true;
+    return false;
+}
+
 bool prompt_accept(const struct prompt *p, const struct message *answer,
                    char reason[MESSAGE_TEXT])
 {
     char got[MESSAGE_TEXT], want[MESSAGE_TEXT];
-    for (size_t i = 0; i < answer->n; i++) {
-        bool known = false;
-        for (int o = 0; o < p->n_outputs; o++)
-            known = known || strcmp(p->outputs[o].form.name, answer->tensors[i].name) == 0;
-        if (!known) {
-            snprintf(reason, MESSAGE_TEXT, "it has a tensor '%s', expected '%s'%s",
-                     answer->tensors[i].name, p->outputs[0].form.name,
-                     p->n_outputs > 1 ? " and 'sin'" : "");
-            return false;
-        }
-    }
+    for (size_t i = 0; i < answer->n; i++)
+        if (!has_output(p, answer->tensors[i].name))
+            return notation_fail(reason, "it has a tensor '%s', expected '%s'%s",
+                                 answer->tensors[i].name, p->outputs[0].form.name,
+                                 p->n_outputs > 1 ? " and 'sin'" : "");
     for (int o = 0; o < p->n_outputs; o++) {
         const struct message_tensor *form = &p->outputs[o].form,
                                     *tensor = message_find(answer, form->name);
         message_describe(form, want);
         if (tensor)
             message_describe(tensor, got);
-        if (!tensor || strcmp(got, want) != 0) {
-            snprintf(reason, MESSAGE_TEXT, "%s is %.60s, expected %.60s", form->name,
-                     tensor ? got : "missing", want);
-            return false;
-        }
+        if (!tensor || strcmp(got, want) != 0)
+            return notation_fail(reason, "%s is %.60s, expected %.60s", form->name,
+                                 tensor ? got : "missing", want);
     }
     copy_skipped(p);
     for (int o = 0; o < p->n_outputs; o++)

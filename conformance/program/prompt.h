@@ -1,6 +1,7 @@
 /*
  * Prompts: the arguments of a kernel's call in one canonical form, which hides strides, batches of tokens, places and
- * transposes. docs/protocol.md lists the tensors and parameters of each kernel.
+ * transposes. A call of rope_half with x [batch 2, tokens 3, heads 4, head_dim 8] has the tensors x [6, 4, 8], cos [6,
+ * 4] and sin [6, 4]. docs/protocol.md lists the tensors and parameters of each kernel.
  */
 #ifndef POSENC_PROMPT_H
 #define POSENC_PROMPT_H
@@ -34,8 +35,8 @@ bool prompt_make(struct prompt *prompt, enum posenc_kernel kernel, const void *a
                  const struct problem *problem, const char *case_id);
 void prompt_free(struct prompt *prompt);
 
-/* Writes the outputs of an answer to the call's tensors. Returns false and a reason if a tensor is missing, superfluous,
- * or has another dtype or shape. */
+/* Writes the outputs of an answer to the call's tensors. Returns false and a reason if a tensor is missing,
+ * superfluous, or has another dtype or shape. */
 bool prompt_accept(const struct prompt *prompt, const struct message *answer,
                    char reason[MESSAGE_TEXT]);
 

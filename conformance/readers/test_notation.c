@@ -1,31 +1,29 @@
-/* test_notation [FOLDER]: tests that each golden case and compiled-in problem is printed and read back unchanged, and
+/* test_notation FOLDER: tests that each golden case and compiled-in problem is printed and read back unchanged, and
  * that bad lines are rejected with the right message. Random text is fuzz/notation.c and fuzz/cases.c. */
+#include "base/tap/tap.h"
 #include "conformance/problem/cases.h"
 #include "vectors.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { LINE = 8192 };
-static int failures, tests;
+static int n_failures; /* of the current test */
 
-/* Prints a failure with its detail. A test has many of these, unlike require() of base/tap. */
+/* Prints a failure of the current test with its detail. */
 static void expect(bool good, const char *what, const char *detail)
 {
     if (good)
         return;
     printf("# %s: %s\n", what, detail);
-    failures++;
+    n_failures++;
 }
 
-/* Ends a test with its line of TAP, and with the reason if it was skipped. */
-static void end_test(const char *what, const char *skipped)
+/* Reports the current test, and begins the next. */
+static void end_test(const char *sentence)
 {
-    static int before;
-    printf("%sok %d - %s%s%s\n", failures > before ? "not " : "", ++tests, what,
-           skipped ? " # SKIP " : "", skipped ? skipped : "");
-    before = failures;
+    require(n_failures == 0, sentence);
+    n_failures = 0;
 }
 
 /* ---- Printed and read again ---- */
@@ -189,17 +187,19 @@ static void require_examples(void)
 
 int main(int argc, char **argv)
 {
-    puts("1..5");
-    if (argc > 1)
-        require_cases(argv[1]);
-    end_test("golden cases are read as they are printed", argc > 1 ? NULL : "no FOLDER");
+    if (argc != 2) {
+        fputs("usage: test_notation FOLDER\n", stderr);
+        return 2;
+    }
+    require_cases(argv[1]);
+    end_test("golden cases are read as they are printed");
     require_compiled_in_cases();
-    end_test("problems that are compiled in are read as they are printed", NULL);
+    end_test("problems that are compiled in are read as they are printed");
     require_fields();
-    end_test("every field but lists is read as it is printed, for every kernel", NULL);
+    end_test("every field but lists is read as it is printed, for every kernel");
     require_numbers();
-    end_test("numbers lose no bit", NULL);
+    end_test("numbers lose no bit");
     require_examples();
-    end_test("good lines and files are read, bad ones rejected with the line", NULL);
-    return failures ? 1 : 0;
+    end_test("good lines and files are read, bad ones rejected with the line");
+    return tap_end();
 }

@@ -1,5 +1,6 @@
 /*
- * Biases of attention scores:
+ * Biases of attention scores. With alibi and a slope of 0.25, for example, the bias of the query at position 5 and the
+ * key at position 3 is -0.5.
  *
  *   alibi      proportional to the distance, with a slope for each head       Press et al. 2108.12409
  *   distance   by distance, from a table of values                            KERPLE, Chi et al. 2205.09921
@@ -7,7 +8,8 @@
  *   window     learned, for each displacement in a window of an image         Swin, Liu et al. 2103.14030; BEiT, Bao et
  *                                                                             al. 2106.08254, modeling_beit.py
  *
- * Expected rows do not use the library's builders of thresholds and of indices.
+ * Each section has a signature (signature.h), then its expected rows (oracle/rows.h), which do not use the library's
+ * builders of thresholds and of indices.
  */
 #include "conformance/oracle/rows.h"
 
@@ -18,8 +20,8 @@
 
 static bool slopes_shared(const struct problem *p) { return !p->slopes_by_batch; }
 
-/* Fills slopes by the library's function. Edges and scattered values replace them, so that slopes are negative and zero,
- * too. */
+/* Fills slopes by the library's function. Edges and scattered values replace them, so that slopes are negative and
+ * zero, too. */
 static bool fill_slopes(struct call *call, void *to, int64_t n)
 {
     const struct problem *p = &call->problem;

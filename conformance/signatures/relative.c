@@ -1,9 +1,13 @@
 /*
- * Attention terms by relative position (DeBERTa, He et al. 2006.03654 with modeling_deberta_v2.py; Shaw et al. 1803.02155;
- * Transformer-XL, Dai et al. 1901.02860, appendix B), and attention weights summed by relative position, for Shaw's
- * values.
+ * Attention terms by relative position (relative), and attention weights summed by relative position (relative_sum).
+ * The column of query i and key j is index[i - j + keys - 1]. For example, Shaw's columns with max_distance 2 are 0 to
+ * 4, and the key after a query has column 3.
  *
- * Expected rows do not use the library's builders of indices.
+ * First the columns, which both signatures share: filled by the library, and expected without its builders. Then each
+ * signature (signature.h) with its expected rows (oracle/rows.h).
+ *
+ * References: DeBERTa, He et al. 2006.03654 with modeling_deberta_v2.py; Shaw et al. 1803.02155; Transformer-XL, Dai et
+ * al. 1901.02860, appendix B.
  */
 #include "conformance/oracle/rows.h"
 
@@ -185,11 +189,11 @@ static void row_relative(const struct oracle *oracle, int o, int64_t r, double *
 {
     const struct call *call = oracle->call;
     for (int64_t j = 0; j < call->outputs[o].width; j++) {
-        const struct terms at = terms_of(oracle, r, j);
+        const struct terms terms = terms_of(oracle, r, j);
         want[j] = call->c2p && call->p2c
-                      ? exact_add_to_odd(at.p2c, (double)exact_round_f32(at.c2p))
-                  : call->c2p ? at.c2p
-                              : at.p2c;
+                      ? exact_add_to_odd(terms.p2c, (double)exact_round_f32(terms.c2p))
+                  : call->c2p ? terms.c2p
+                              : terms.p2c;
     }
 }
 
@@ -197,8 +201,8 @@ static void row_relative(const struct oracle *oracle, int o, int64_t r, double *
 static void magnitudes_relative(const struct oracle *oracle, int64_t r, double *magnitudes)
 {
     for (int64_t j = 0; j < oracle->call->problem.keys; j++) {
-        const struct terms at = terms_of(oracle, r, j);
-        const double c2p = fabs(at.c2p), p2c = fabs(at.p2c);
+        const struct terms terms = terms_of(oracle, r, j);
+        const double c2p = fabs(terms.c2p), p2c = fabs(terms.p2c);
         magnitudes[j] = c2p > p2c || isnan(c2p) ? c2p : p2c;
     }
 }

@@ -1,4 +1,11 @@
-/* rope: rotation of the channels of each head by rows of cosines and sines (Su et al. 2104.09864). */
+/*
+ * rope: rotation of the channels of each head by rows of cosines and sines (Su et al. 2104.09864). A pair (x0, x1) of a
+ * head becomes
+ *
+ *   y0 = x0 cos - x1 sin,   y1 = x1 cos + x0 sin
+ *
+ * First the signature of the calls (signature.h), then their expected rows (oracle/rows.h).
+ */
 #include "conformance/oracle/rows.h"
 
 #include <math.h>
@@ -54,7 +61,7 @@ const struct signature signature_rope = {
 
 /* ---- Expected rows ---- */
 
-/* A pair of a row: its channels a and b, their values, and the cosine and sine of the rotation. */
+/* Pair i of a row: its channels a and b, their values, and the cosine and sine of the rotation. */
 struct rotated_pair {
     int64_t a, b;
     double x0, x1, c, s;
@@ -66,11 +73,11 @@ static struct rotated_pair pair_of(const struct call *call, int64_t r, int64_t i
     const int64_t from = p->rotary_offset, half = p->rotary_dim / 2;
     const bool adjacent = kernel_pairs_adjacent(p->kernel);
     const int64_t a = from + (adjacent ? 2 * i : i), b = a + (adjacent ? 1 : half);
-    const int64_t at = oracle_row_position(p, r, p->heads) * half + i;
+    const int64_t angle = oracle_row_position(p, r, p->heads) * half + i;
     const float *x = call->x + r * p->dim;
-    const double s = (double)call->sin[at];
+    const double s = (double)call->sin[angle];
     return (struct rotated_pair){
-        a, b, (double)x[a], (double)x[b], (double)call->cos[at], p->transpose ? -s : s
+        a, b, (double)x[a], (double)x[b], (double)call->cos[angle], p->transpose ? -s : s
     };
 }
 
@@ -81,9 +88,9 @@ static void row_rope(const struct oracle *oracle, int o, int64_t r, double *want
     for (int64_t k = 0; k < width; k++)
         want[k] = (double)call->x[r * width + k];
     for (int64_t i = 0; i < call->problem.rotary_dim / 2; i++) {
-        const struct rotated_pair at = pair_of(call, r, i);
-        want[at.a] = exact_add_to_odd(at.x0 * at.c, -(at.x1 * at.s));
-        want[at.b] = exact_add_to_odd(at.x1 * at.c, at.x0 * at.s);
+        const struct rotated_pair pair = pair_of(call, r, i);
+        want[pair.a] = exact_add_to_odd(pair.x0 * pair.c, -(pair.x1 * pair.s));
+        want[pair.b] = exact_add_to_odd(pair.x1 * pair.c, pair.x0 * pair.s);
     }
 }
 
@@ -92,9 +99,9 @@ static void magnitudes_rope(const struct oracle *oracle, int64_t r, double *magn
 {
     const struct call *call = oracle->call;
     for (int64_t i = 0; i < call->problem.rotary_dim / 2; i++) {
-        const struct rotated_pair at = pair_of(call, r, i);
-        magnitudes[at.a] = fmax(fabs(at.x0 * at.c), fabs(at.x1 * at.s));
-        magnitudes[at.b] = fmax(fabs(at.x1 * at.c), fabs(at.x0 * at.s));
+        const struct rotated_pair pair = pair_of(call, r, i);
+        magnitudes[pair.a] = fmax(fabs(pair.x0 * pair.c), fabs(pair.x1 * pair.s));
+        magnitudes[pair.b] = fmax(fabs(pair.x1 * pair.c), fabs(pair.x0 * pair.s));
     }
 }
 
@@ -112,9 +119,9 @@ void oracle_compute_row_unfused(const struct call *call, int64_t r, float *out)
     const int64_t dim = call->problem.dim;
     memcpy(out, call->x + r * dim, (size_t)dim * sizeof *out);
     for (int64_t i = 0; i < call->problem.rotary_dim / 2; i++) {
-        const struct rotated_pair at = pair_of(call, r, i);
-        out[at.a] = add_products_unfused(at.x0, at.c, -at.x1, at.s);
-        out[at.b] = add_products_unfused(at.x1, at.c, at.x0, at.s);
+        const struct rotated_pair pair = pair_of(call, r, i);
+        out[pair.a] = add_products_unfused(pair.x0, pair.c, -pair.x1, pair.s);
+        out[pair.b] = add_products_unfused(pair.x1, pair.c, pair.x0, pair.s);
     }
 }
 

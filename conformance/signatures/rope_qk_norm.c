@@ -1,5 +1,11 @@
-/* rope_qk_norm: divides each head of queries or keys by its root mean square, multiplies it by a weight, and rotates
- * it as rope_half does (Qwen3 2505.09388, Gemma 3 2503.19786, OLMo 2 2501.00656). */
+/*
+ * rope_qk_norm: divides each head of queries or keys by its root mean square, multiplies it by a weight, and rotates it
+ * as rope_half does (Qwen3 2505.09388, Gemma 3 2503.19786, OLMo 2 2501.00656). A channel before the rotation is
+ *
+ *   x / sqrt(mean of x^2 + epsilon) (weight + weight_offset)
+ *
+ * First the signature of the calls (signature.h) with its error limit, then their expected rows (oracle/rows.h).
+ */
 #include "conformance/oracle/rows.h"
 
 #include <float.h>

@@ -1,9 +1,9 @@
 /*
- * Tables of sines and cosines: sinusoidal, alone or added to activations, and those of the rotary angles. Expected rows are
- * computed in each numerics mode and with xPos.
+ * Tables of sines and cosines: sinusoidal, alone or added to activations, and those of the rotary angles. Expected
+ * rows are computed in each numerics mode and with xPos.
  *
- * Learned tables: rows added to activations, and the gradient of the table. If a gradient accumulates, call_reset() fills
- * out with the values of a learned table.
+ * Learned tables: rows added to activations, and the gradient of the table. If a gradient accumulates, call_reset()
+ * fills out with the values of a learned table.
  *
  * References: Vaswani et al. 1706.03762 section 3.5; Su et al. 2104.09864 section 3.4; Sun et al. 2212.10554 section
  * 3.2 with torchscale, xpos_relative_position.py.

@@ -1,7 +1,7 @@
 /*
  * Double-double arithmetic: a value is the unevaluated sum hi + lo of two doubles, where |lo| is at most half an ulp of
- * hi. About 104 bits are correct. Only +, -, *, /, sqrt() and fma() are used, all of which IEEE 754 defines to the bit,
- * so results do not depend on the platform's libm.
+ * hi, as in 1/3 = 0x1.5555555555555p-2 + 0x1.5555555555555p-56. About 104 bits are correct. Results do not depend on
+ * the platform's libm: only +, -, *, /, sqrt() and fma() are used, all of which IEEE 754 defines to the bit.
  *
  * Reference: Joldes, Muller, Popescu, "Tight and rigorous error bounds for basic building blocks of double-word
  * arithmetic", ACM TOMS 44(2), 2017. u is 2^-53.
@@ -10,6 +10,7 @@
 #define POSENC_DD_H
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -133,5 +134,27 @@ struct turn posenc_turn_times(struct turn turn, uint32_t times);
 void posenc_dd_cossin(struct turn turn, struct dd *cosine, struct dd *sine);
 
 extern const struct dd posenc_dd_pi, posenc_dd_inverse_factorial[31]; /* 1/n! */
+
+/* ---- The quick phase (quick.c) ---- */
+
+/* Correct rounding to f32 begins with functions in doubles, whose error is known. posenc_quick_round() accepts a value
+ * if its error cannot change the rounding. The few others, which are close to a midpoint of two floats, are computed
+ * again in double-double (Ziv's strategy). Both phases give the same bits. */
+
+/* Returns ln a for a normal a > 0. The relative error is below 2^-48, even close to 1. */
+double posenc_quick_log(struct dd a);
+
+/* Returns 2^x for |x| <= 1000. The relative error is below 2.3 2^-53. */
+double posenc_quick_exp2(struct dd x);
+
+/* Computes cos and sin of 2 pi turn. The relative error of each is below 2^-48. */
+void posenc_quick_cossin(struct turn turn, double *cosine, double *sine);
+
+/* Returns true if all numbers within a relative 2^-40 of a value round to the same float. */
+static inline bool posenc_quick_round(double value, float *rounded)
+{
+    *rounded = (float)(value * (1.0 - 0x1p-40));
+    return *rounded == (float)(value * (1.0 + 0x1p-40));
+}
 
 #endif

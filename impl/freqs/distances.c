@@ -5,7 +5,7 @@
  *   Sandwich  scale (sum over i < dim/2 of cos(d w_i) - dim/2), w_i = 10000^(-2i/dim), which is
  *             -2 scale times the sum of sin^2(d w_i / 2): nothing cancels at small distances
  *
- * At distance 0 all are +0. Values that doubles do not decide (quick.h) are computed in double-double, with an error of
+ * At distance 0 all are +0. Values that doubles do not decide (dd.h) are computed in double-double, with an error of
  * at most 2^-90, or 2^-75 for the phases of large distances (Sandwich). A logarithm or a sum of cosines is closer than
  * that to a midpoint of two floats with a probability below 2^-45. A power can be exactly a midpoint, for example if
  * |d| is a square; it is then rational and computed as such.
@@ -18,7 +18,6 @@
 #include <float.h>
 
 #include "freqs.h"
-#include "quick.h"
 
 enum { MAX_HEADS = 65536, MAX_DISTANCE = 1 << 24, MAX_DIM = 65536 };
 

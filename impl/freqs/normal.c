@@ -1,6 +1,6 @@
 /*
- * posenc_learned_fill_normal(): initial values N(0, sigma) of learned tables, by the Box-Muller transform. With the output function
- * of splitmix64,
+ * posenc_learned_fill_normal(): initial values N(0, sigma) of learned tables, by the Box-Muller transform. With the
+ * output function of splitmix64,
  *
  *   mix(x): x += 0x9e3779b97f4a7c15;   x = (x ^ x >> 30) 0xbf58476d1ce4e5b9;
  *            x = (x ^ x >> 27) 0x94d049bb133111eb;   x ^ x >> 31        (modulo 2^64)
@@ -21,7 +21,6 @@
 #include <float.h>
 
 #include "freqs.h"
-#include "quick.h"
 
 enum { MAX_DIM = 65536 };
 static const int64_t max_rows = INT64_C(1) << 31;

@@ -1,5 +1,5 @@
 /*
- * Logarithm, power of two, cosine and sine in doubles: the quick phase (quick.h).
+ * Logarithm, power of two, cosine and sine in doubles: the quick phase (dd.h).
  *
  *   log   a = m 2^k, s = (m-1)/(m+1): k ln 2 + 2 (s + s^3/3 + s^5/5 + ...)
  *   2^x   x = k + r, |r| <= 1/2, t = r ln 2: 2^k (1 + t + t^2/2! + ...)
@@ -8,7 +8,7 @@
  *
  * As in dd.c, IEEE 754 defines the result of each operation to the bit.
  */
-#include "quick.h"
+#include "dd.h"
 
 __extension__ typedef unsigned __int128 u128;
 __extension__ typedef __int128 s128;

@@ -1,6 +1,6 @@
 /*
- * Scaling families (context extension): scalings.c has a table with a row of functions for each family. No other file
- * asks which family a spec has. A spec has been validated (freqs.c) before it reaches any function but `check`.
+ * Scaling families (context extension), such as yarn: scalings.c has a row of functions for each. No other file asks
+ * which family a spec has. A spec has been validated (freqs.c) before it reaches any function but `check`.
  */
 #ifndef POSENC_SCALING_H
 #define POSENC_SCALING_H
@@ -16,8 +16,8 @@ struct f32_rule {
 /* The functions of a family. One that is NULL changes nothing; a family with parameters besides `factor` must have
  * `check`. */
 struct scaling {
-    unsigned
-        modes; /* the f32 numerics modes that have this family, as bits: 1u << POSENC_NUMERICS_HF_F32 */
+    /* The f32 numerics modes that have this family, as bits: 1u << POSENC_NUMERICS_HF_F32. */
+    unsigned modes;
     /* Rejects parameters that are out of range, except for `factor`, which freqs.c checks. */
     enum posenc_status (*check)(const struct posenc_freqs_spec *spec,
                                 struct posenc_error *error);

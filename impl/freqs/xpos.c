@@ -13,7 +13,6 @@
  * Dao-AILab/flash-attention layers/rotary.py (the same zeta, the other centre).
  */
 #include "freqs.h"
-#include "quick.h"
 
 /* Returns ln zeta_i. Without tenths, zeta_i is (10 i + 2 dim) / (7 dim), which is exact. */
 static struct dd log_zeta(int64_t dim, int64_t i)

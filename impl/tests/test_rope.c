@@ -34,20 +34,20 @@ static struct posenc_freqs_spec make_spec(void)
     return spec;
 }
 
-/* Rotates by posenc_rope_table() and the kernel of the pairing. */
+/* Rotates x [tokens, heads, HEAD_DIM] by posenc_rope_table() and the kernel of the pairing. */
 static void rotate_by_kernels(struct posenc_positions positions, enum posenc_pairing pairing,
-                              enum posenc_dtype dtype, void *x, int64_t heads)
+                              struct posenc_tensor x)
 {
     float cosines[TOKENS * DIM / 2], sines[TOKENS * DIM / 2];
     struct posenc_rope_table_args table = posenc_rope_table_args_init();
     struct posenc_rope_args rope = posenc_rope_args_init();
     table.freqs = freqs;
     table.positions = positions;
-    table.cos = posenc_tensor_2d(POSENC_DTYPE_F32, cosines, TOKENS, DIM / 2);
-    table.sin = posenc_tensor_2d(POSENC_DTYPE_F32, sines, TOKENS, DIM / 2);
+    table.cos = posenc_tensor_2d(POSENC_DTYPE_F32, cosines, x.shape[0], DIM / 2);
+    table.sin = posenc_tensor_2d(POSENC_DTYPE_F32, sines, x.shape[0], DIM / 2);
     rope.cos = posenc_const_view(table.cos);
     rope.sin = posenc_const_view(table.sin);
-    rope.out = posenc_tensor_3d(dtype, x, TOKENS, heads, HEAD_DIM);
+    rope.out = x;
     if (posenc_rope_table(NULL, &table, NULL) ||
         (pairing == POSENC_PAIRING_HALF ? posenc_rope_half(NULL, &rope, NULL)
                                         : posenc_rope_interleaved(NULL, &rope, NULL)))
@@ -77,8 +77,10 @@ static bool agrees(struct posenc_rope *object, enum posenc_pairing pairing,
     memcpy(before, q, sizeof q);
     memcpy(want_q, q, sizeof q);
     memcpy(want_k, k, sizeof k);
-    rotate_by_kernels(positions, pairing, r->q, want_q, Q_HEADS);
-    rotate_by_kernels(positions, pairing, r->k, want_k, K_HEADS);
+    rotate_by_kernels(positions, pairing,
+                      posenc_tensor_3d(r->q, want_q, TOKENS, Q_HEADS, HEAD_DIM));
+    rotate_by_kernels(positions, pairing,
+                      posenc_tensor_3d(r->k, want_k, TOKENS, K_HEADS, HEAD_DIM));
     const struct posenc_tensor tensors[2] = {
         posenc_tensor_3d(r->q, q, TOKENS, Q_HEADS, HEAD_DIM),
         posenc_tensor_3d(r->k, k, TOKENS, K_HEADS, HEAD_DIM)
@@ -169,30 +171,19 @@ static double position_of(const struct posenc_positions *positions, int64_t b, i
     }
 }
 
-/* Rotates one head by hand: a table of one row, and the kernel. */
+/* Rotates one head at a position by the kernels. */
 static void rotate_head(double position, float *x)
 {
     const float time = (float)position;
-    float row[DIM];
-    struct posenc_rope_table_args table = posenc_rope_table_args_init();
-    struct posenc_rope_args args = posenc_rope_args_init();
-    table.freqs = freqs;
+    struct posenc_positions positions = { .kind = POSENC_POSITIONS_F32, .data = &time };
     if (position == (double)(int64_t)position)
-        table.positions.offset = (int64_t)position;
-    else
-        table.positions =
-            (struct posenc_positions){ .kind = POSENC_POSITIONS_F32, .data = &time };
-    table.cos = posenc_tensor_2d(POSENC_DTYPE_F32, row, 1, DIM / 2);
-    table.sin = posenc_tensor_2d(POSENC_DTYPE_F32, row + DIM / 2, 1, DIM / 2);
-    args.cos = posenc_const_view(table.cos);
-    args.sin = posenc_const_view(table.sin);
-    args.out = posenc_tensor_3d(POSENC_DTYPE_F32, x, 1, 1, HEAD_DIM);
-    if (posenc_rope_table(NULL, &table, NULL) || posenc_rope_half(NULL, &args, NULL))
-        abort();
+        positions = (struct posenc_positions){ .offset = (int64_t)position };
+    rotate_by_kernels(positions, POSENC_PAIRING_HALF,
+                      posenc_tensor_3d(POSENC_DTYPE_F32, x, 1, 1, HEAD_DIM));
 }
 
 /* Rotates q and k of a fused QKV, [batch, tokens, (q_heads + 2 k_heads) head_dim] or with heads outside of tokens, and
- * compares each head with one rotated by hand. The values, behind the keys, must stay. */
+ * compares each head with one rotated by itself. The values, behind the keys, must stay. */
 static bool agrees_fused(struct posenc_rope *object, const struct posenc_positions *positions,
                          bool heads_first)
 {

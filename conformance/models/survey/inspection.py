@@ -58,7 +58,11 @@ def tensor_shapes(module):
 
 
 def describe_rotary(module, path, config):
-    """Returns the entry of a rotary module; "of" is the model_type of the configuration that it was made from."""
+    """Returns the entry of a rotary module; "of" is the model_type of the configuration that it was made from.
+
+    For example, {"path": "model.rotary_emb", "class": "LlamaRotaryEmbedding", "module": "transformers...",
+    "of": "llama", "freqs": {"": ([1.0, ...], 1.0, [64])}, "pairs": "half", "axes": None}.
+    """
     args, kwargs = module.made_of
     own_config = args[0] if args else kwargs.get("config", config)
     entry = {"path": path, "class": type(module).__name__, "module": type(module).__module__,
@@ -297,15 +301,19 @@ def make_runnable(model):
 
 def count_rotating(model):
     """Returns the number of attention calls that rotate in a forward pass, or None if it cannot run without weights."""
-    file, call, rotating = sys.modules[type(model).__module__], [0], set()
+    file, rotating = sys.modules[type(model).__module__], set()
+    n_calls = 0  # of attention modules so far
+
+    def count_call(*_):
+        nonlocal n_calls
+        n_calls += 1
 
     def wrap(function):
         def wrapper(*args, **kwargs):
-            rotating.add(call[0])
+            rotating.add(n_calls)
             return function(*args, **kwargs)
         return wrapper
-    hooks = [m.register_forward_pre_hook(lambda *_: call.__setitem__(0, call[0] + 1))
-             for m in model.modules() if "ttention" in type(m).__name__]
+    hooks = [m.register_forward_pre_hook(count_call) for m in model.modules() if "ttention" in type(m).__name__]
     make_runnable(model)
     names = [n for n, f in vars(file).items() if APPLY_ANY.match(n) and callable(f)]
     tokens = torch.zeros((1, 4), dtype=torch.long, device="meta")

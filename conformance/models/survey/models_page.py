@@ -25,8 +25,9 @@ SAVED = "saved: "  # prefix of outcomes of files as their class saves them, see 
 
 
 def evidence(result):
-    """Returns the evidence for the reading of a type: "mutated" files or the one with "defaults" were read rightly, or
-    else "people" wrote its row.
+    """Returns the evidence for the reading of a type.
+
+    "mutated" files or the one with "defaults" were read rightly, or else "people" wrote its row.
     """
     rightly = result.get("counts", {}).get("read rightly", 0)
     return "mutated" if rightly > 1 else "defaults" if rightly else "people"

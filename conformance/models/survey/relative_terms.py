@@ -1,7 +1,8 @@
 """Compares terms of scores that are products of a query and a row for its distance to a key: Shaw's and their like.
 
 A module computes the products with all rows, then shifts or indexes them to columns of keys. Each form below runs that
-step on numbers that name their own row. The result shows which row a query and a key take: the row of the pair.
+step on numbers that name their own row. The result shows which row a query and a key take: the row of the pair. With
+TOKENS = 5, the rows of the first query may be 4, 3, 2, 1 and 0.
 
 The forms are both_ways, in_blocks, decomposed, nearest, limited and behind. Each has a probe, which returns numbers of
 a model or None, and a comparison with what posenc read. FORMS at the end lists them.

@@ -38,9 +38,10 @@ class RotaryComparer(Comparer):
     }
 
     def compute(self, cls, inspected, config):
-        """Returns {"turns": {layer type: (frequencies, attention factor)}, "sizes": ..., "axes": ...}.
+        """Returns {"turns": {layer type: (frequencies, attention factor)}, "sizes": ..., "axes": ..., "pairs": ...}.
 
-        "sizes" is None but for one file in twelve, as a forward pass takes long.
+        "sizes" (inspection.sizes_of_built()) is None but for one file in twelve, as a forward pass takes long. "pairs"
+        has the names of inspection.find_pairing().
         """
         if not inspected["rotary"]:
             return None
