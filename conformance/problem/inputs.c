@@ -360,7 +360,7 @@ struct drawn {
 };
 
 /* Streams; elements of one of them and of all. */
-enum { STREAMS_KEPT = 512, MOST_OF_STREAM = 1 << 18, MOST_KEPT = 1 << 24 };
+enum { STREAMS_KEPT = 512, MOST_OF_STREAM = 1 << 22, MOST_KEPT = 1 << 24 };
 static struct drawn kept[STREAMS_KEPT];
 static int64_t elements_kept;
 
