@@ -20,10 +20,10 @@ struct result_comparison {
     struct pair_run *run;
     struct checks checks;
     struct conf_options options;
-    struct checks_implementation
-        implementations[2 * BACKENDS_MAX]; /* base and head of each backend */
-    struct problem_line *extra;
-    size_t n_extra;
+    /* Base and head of each backend: base has an even index, and head the next one. */
+    struct checks_implementation implementations[2 * BACKENDS_MAX];
+    struct problem_line *timed; /* timed problems that fit a cache */
+    size_t n_timed;
     size_t n_checks, n_failed; /* of head, for the current kernel and backend */
     size_t current;            /* index of the implementation, in the worker */
 };
@@ -33,7 +33,8 @@ static size_t base_of(size_t index) { return index - index % 2; }
 
 /* ---- In the worker ---- */
 
-static json_t *error_of_build(double max, float value)
+/* Returns the largest error of a build, and its value there. */
+static json_t *error_record(double max, float value)
 {
     return json_pack("{s:o,s:o}", "max", record_number(max), "value",
                      record_hex((double)value));
@@ -54,8 +55,8 @@ static void send_change(void *user, const struct output_change *c)
     if (r->metric) /* the largest errors by the oracle */
         record =
             record_merge(record, json_pack("{s:o,s:o,s:s,s:o,s:s,s:o}", "base",
-                                           error_of_build(c->base_max, c->base_got), "head",
-                                           error_of_build(r->max, r->got), "metric", r->metric,
+                                           error_record(c->base_max, c->base_got), "head",
+                                           error_record(r->max, r->got), "metric", r->metric,
                                            "limit", record_number(r->limit), "worst_at",
                                            r->worst_at, "want", record_hex(r->want)));
     worker_send(record_merge(
@@ -86,7 +87,7 @@ static bool has_kernel(const struct result_comparison *comparison, size_t index,
     return backend && posenc_backend_provides(backend, kernel);
 }
 
-/* Sends a check that belongs to no suite. */
+/* Sends a check that belongs to no suite: alibi/f32/supported or alibi/f32/ended. */
 static void send_own_check(const struct result_comparison *comparison,
                            enum posenc_kernel kernel, enum posenc_dtype dtype, const char *name,
                            bool is_supported)
@@ -115,8 +116,8 @@ static void compare_outputs(void *user, size_t index, enum posenc_kernel kernel)
         .options = &(struct conf_options){ .vectors = comparison->options.vectors },
         .base = &comparison->implementations[base].implementation,
         .head = &comparison->implementations[index].implementation,
-        .extra = comparison->extra,
-        .n_extra = comparison->n_extra,
+        .extra = comparison->timed,
+        .n_extra = comparison->n_timed,
         .on_change = send_change,
         .on_fault = send_fault,
         .user = comparison
@@ -129,7 +130,7 @@ static void compare_outputs(void *user, size_t index, enum posenc_kernel kernel)
     if (base_has && head_has)
         seen = changes_find(&request, kernel);
     for (int dtype = 0; dtype < N_DTYPES; dtype++)
-        if (!comparison->run->session.selected.any_dtype ||
+        if (!comparison->run->session.selected.names_dtypes ||
             comparison->run->session.selected.dtypes[dtype])
             send_own_check(comparison, kernel, (enum posenc_dtype)dtype, "supported",
                            head_has && (dtype == POSENC_DTYPE_F32 || backend->f16_bf16));
@@ -190,11 +191,11 @@ static void show_progress(void *user, size_t done, size_t total)
 static void list_timed(struct result_comparison *comparison)
 {
     const struct pair_run *run = comparison->run;
-    comparison->extra = cli_allocate(run->n_cases, sizeof *comparison->extra);
+    comparison->timed = cli_allocate(run->n_cases, sizeof *comparison->timed);
     for (size_t i = 0; i < run->n_cases; i++) {
         const char *slash = strrchr(run->cases[i].id, '/');
         if (problem_working_set(&run->cases[i].problem) <= most_bytes)
-            comparison->extra[comparison->n_extra++] =
+            comparison->timed[comparison->n_timed++] =
                 (struct problem_line){ .name = slash ? slash + 1 : run->cases[i].id,
                                        .problem = run->cases[i].problem };
     }
@@ -246,7 +247,7 @@ void pair_compare_results(struct pair_run *run)
     list_timed(comparison);
     list_implementations(comparison);
     checks_run(&comparison->checks);
-    free(comparison->extra);
+    free(comparison->timed);
     free(comparison);
     progress_clear();
     session_exit_if_interrupted(session);

@@ -21,7 +21,7 @@ void probe_restore_affinity(void);
 /* Kernel that is timed: a rotation in place by the angle 0, which never changes its data. */
 struct probe_rotation {
     struct posenc_rope_args args;
-    void *mapped;
+    void *mapped; /* memory of its tensors */
     size_t mapped_bytes;
     int64_t calls; /* in one sample */
 };
@@ -41,6 +41,7 @@ double probe_ghz(double seconds);
 /* Each returns one member of "measured" in the record; results.schema.json describes them. */
 json_t *probe_clock(void);
 json_t *probe_denormals(void);
+/* Measures for so many seconds, until stop() returns true; the activity is for its progress line. */
 json_t *probe_gaps(double seconds, bool (*stop)(const void *user, const char *activity),
                    const void *user);
 /* Measures the frequency after a sleep and after 512-bit arithmetic, as medians of `tries`. Returns an empty object if

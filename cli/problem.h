@@ -21,17 +21,6 @@ void models_read(const struct cli *cli, const char *name, struct model *model);
 const char *models_describe_dtype(const struct model *model, const struct selection *selection,
                                   char text[128]);
 
-/* Distinct calls of all presets, at their real sizes and also with few tokens. */
-struct presets {
-    size_t n;
-    struct problem *problems;
-    size_t n_models;
-    struct model *models; /* own memory of `problems` */
-};
-/* Loads the calls. Skips presets whose calls are too large for this machine, with a message. presets_free() frees them. */
-void presets_load(struct presets *presets);
-void presets_free(struct presets *presets);
-
 /* ---- --problem ---- */
 
 /* Parses --problem and checks that its call is valid and its output not empty. Rejects other options that select cases. */
