@@ -120,8 +120,8 @@ static void send_result(void *user, const struct bench_result *result)
                           (int)result->outcome, "record", emit_bench(result)));
 }
 
-/* Sets the step and the number of the worker, with which exclude_crashed() finds the backend to blame. The number is 1 plus
- * the index of the last plug-in that was called, as it may have damaged the process; without one, of the current
+/* Sets the step and the number of the worker, with which exclude_crashed() finds the backend to blame. The number is 1
+ * plus the index of the last plug-in that was called, as it may have damaged the process; without one, of the current
  * backend; 0: none. */
 static void begin_call(void *user, const struct bench_case *bench_case,
                        const struct posenc_backend *backend)
@@ -276,8 +276,7 @@ static void time_cases(struct bench *bench)
     bench->progress = (struct progress){ .command = cli->tune ? "tune" : "bench",
                                          .unit = "shapes",
                                          .total = bench->n_cases,
-                                         .most_s = bench_time_limit(&bench->options),
-                                         .notes = "" };
+                                         .most_s = bench_time_limit(&bench->options) };
     warn_if_busy(session);
     session->at_timing_start = noise_read();
     keep_going(bench); /* draws the progress line before the first result */

@@ -178,10 +178,11 @@ void progress_draw(const struct progress *now)
     last_drawn_s = time;
     char line[LINE], left[48];
     const size_t width = line_width();
+    const char *case_id = now->case_id ? now->case_id : "";
     print_time_left(now, time - begun_s, left);
     snprintf(line, sizeof line, "%s %.0f/%zu %s%s%s  %s", now->command, floor(now->done),
-             now->total, now->unit, now->notes, left, now->case_id);
-    if (strlen(line) - strlen(now->case_id) > width)
+             now->total, now->unit, now->notes ? now->notes : "", left, case_id);
+    if (strlen(line) - strlen(case_id) > width)
         snprintf(line, sizeof line, "%s %.0f/%zu%s", now->command, floor(now->done), now->total,
                  left);
     is_visible = 1;

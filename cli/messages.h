@@ -46,8 +46,8 @@ struct progress {
     double done;         /* may have a fraction */
     size_t total;
     double most_s;       /* limit of the total time in seconds; 0: unknown */
-    const char *notes;   /* ", 2 FAILED"; or "" */
-    const char *case_id; /* current case; cut at the end of the line */
+    const char *notes;   /* ", 2 FAILED"; NULL: none */
+    const char *case_id; /* current case, cut at the end of the line; NULL: none */
 };
 
 /* Draws the line, at most ten times a second. The time starts with the first call of a command. */

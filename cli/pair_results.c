@@ -67,8 +67,7 @@ static void send_change(void *user, const struct output_change *c)
                   "problem", r->problem[0] ? r->problem : NULL)));
 }
 
-/* Sends checks of a problem that only one build could run. Sends neither if both fail in the same way: that is no
- * change. */
+/* Sends checks of a problem that only one build could run. If both fail in the same way, nothing has changed. */
 static void send_fault(void *user, const struct conf_result *base,
                        const struct conf_result *head)
 {
@@ -180,7 +179,6 @@ static void show_progress(void *user, size_t done, size_t total)
     (void)user;
     progress_draw(&(struct progress){ .command = "pair results",
                                       .unit = "kernels on backends of either build",
-                                      .notes = "",
                                       .done = (double)done,
                                       .total = total });
 }

@@ -71,7 +71,6 @@ static bool is_stopped(const void *user, const char *activity)
                                       .unit = "seconds",
                                       .done = done * probe->total_s,
                                       .total = (size_t)probe->total_s,
-                                      .notes = "",
                                       .case_id = activity });
     return outputs_interrupted() != 0;
 }
@@ -217,8 +216,7 @@ static double time_condition(const struct condition *condition, double seconds)
     return stats_median(sample, n);
 }
 
-/* Returns the ratio of the times of a call under two conditions: 1 if its 99 % interval contains 1, NaN if there were
- * too few alternations. */
+/* Returns the ratio of times under two conditions: 1 if its 99 % interval contains 1, NaN after few alternations. */
 static double slowdown(const struct probe *probe, struct condition slow, struct condition fast,
                        double seconds, const char *activity)
 {
