@@ -1,7 +1,6 @@
 /*
- * Table of options, and the parser and help that are generated from it (see args.h).
- *
- * getopt_long() splits the arguments. Each value is stored at the option's offset in struct cli.
+ * Table of options, and the parser and help that are generated from it (see args.h). getopt_long() splits the
+ * arguments. A value is checked, and stored at its option's offset in struct cli.
  */
 #define _GNU_SOURCE
 #include "args.h"
@@ -18,22 +17,26 @@
 #include <string.h>
 
 /* Commands that several options have in common. */
-enum { RUNS = FOR_VERIFY | FOR_BENCH, TIMES = FOR_BENCH | FOR_PAIR };
-enum { MEASURES = FOR_VERIFY | TIMES, SELECTS = MEASURES | WITH_VERBOSE };
-enum { WRITES = MEASURES | FOR_TABLE | WITH_PROBLEM | UNRECORDED };
-enum { CALLS = RUNS | FOR_TABLE | WITH_VERBOSE | WITH_PROBLEM };
+enum {
+    RUNS = FOR_VERIFY | FOR_BENCH,
+    TIMES = FOR_BENCH | FOR_PAIR,
+    MEASURES = FOR_VERIFY | FOR_BENCH | FOR_PAIR,
+    WRITES = MEASURES | FOR_TABLE | WITH_PROBLEM | UNRECORDED,
+    CALLS = RUNS | FOR_TABLE | WITH_VERBOSE | WITH_PROBLEM,
+};
 
-/* Types of values. A list of WORDS is split at commas; PATHS may contain commas. */
-enum kind { FLAG, INTEGER, REAL, TEXT, WORDS, PATHS };
+/* Kinds of options. The last four are lists; only WORDS are split at commas, since paths may contain commas. */
+enum option_kind { FLAG, INTEGER, REAL, TEXT, WORDS, PATHS, MODEL_FILES, OUTPUT_FILES };
 
 struct option_spec {
     const char *name; /* "jobs" */
     char letter;      /* 'j'; 0: none */
-    enum kind kind;
-    unsigned commands; /* FOR_VERIFY, WITH_VERBOSE, ... */
-    size_t offset;     /* of the member in struct cli */
-    const char *argument, *help;
-    double min, max; /* range of an INTEGER; a REAL is above `min` */
+    enum option_kind kind;
+    unsigned commands;    /* that accept it: FOR_VERIFY, WITH_VERBOSE, ... */
+    size_t offset;        /* of the member in struct cli */
+    const char *argument; /* its name in --help: "N"; NULL for a FLAG */
+    double min, max;      /* range of an INTEGER; a REAL is above `min` */
+    const char *help;
 };
 
 #define OFFSET(member) offsetof(struct cli, member)
@@ -42,134 +45,124 @@ enum { SECONDS_MOST = 86400 };
 
 /* Options in the order of --help. An option whose meaning depends on the command has several rows. */
 static const struct option_spec specs[] = {
-    { "kernel", 0, WORDS, MEASURES | FOR_VECTORS, OFFSET(kernel), "NAME",
-      "select kernels (posenc list kernels)", 0, 0 },
-    { "backend", 0, WORDS, CALLS | FOR_PAIR, OFFSET(backend), "NAME",
-      "select backends or families (posenc list backends)", 0, 0 },
-    { "dtype", 0, WORDS, MEASURES | FOR_LIST | FOR_VECTORS, OFFSET(dtype), "NAME",
-      "select element types: f32, f16, bf16 (bench default: the config's, or f32)", 0, 0 },
-    { "model", 0, WORDS, RUNS | FOR_PAIR | FOR_TABLE | FOR_VECTORS, OFFSET(model), "NAME",
-      "use shapes and parameters of a preset (posenc list models)", 0, 0 },
-    { "config", 0, PATHS, RUNS | FOR_PAIR | FOR_TABLE | FOR_VECTORS, OFFSET(model), "FILE",
+    { "kernel", 0, WORDS, MEASURES | FOR_VECTORS, OFFSET(kernel), "NAME", 0, 0,
+      "select kernels (posenc list kernels)" },
+    { "backend", 0, WORDS, CALLS | FOR_PAIR, OFFSET(backend), "NAME", 0, 0,
+      "select backends or families (posenc list backends)" },
+    { "dtype", 0, WORDS, MEASURES | FOR_LIST | FOR_VECTORS, OFFSET(dtype), "NAME", 0, 0,
+      "select element types: f32, f16, bf16 (bench default: the config's, or f32)" },
+    { "model", 0, WORDS, RUNS | FOR_PAIR | FOR_TABLE | FOR_VECTORS, OFFSET(model), "NAME", 0, 0,
+      "use shapes and parameters of a preset (posenc list models)" },
+    { "config", 0, MODEL_FILES, RUNS | FOR_PAIR | FOR_TABLE | FOR_VECTORS, OFFSET(model),
+      "FILE", 0, 0,
       "use those of a config.json, params.json or GGUF file, a folder with one, or an org/name "
-      "in the local Hugging Face cache",
-      0, 0 },
-    { "layer-type", 0, TEXT, FOR_TABLE, OFFSET(layer_type), "NAME",
-      "use layers of this type: full_attention, sliding_attention, vision (default: the first)",
-      0, 0 },
-    { "case", 0, WORDS, SELECTS | FOR_VECTORS, OFFSET(cases), "GLOB",
-      "select cases by id, e.g. 'rope_*/exact/*'", 0, 0 },
+      "in the local Hugging Face cache" },
+    { "layer-type", 0, TEXT, FOR_TABLE, OFFSET(layer_type), "NAME", 0, 0,
+      "use layers of this type: full_attention, sliding_attention, vision (default: the "
+      "first)" },
+    { "case", 0, WORDS, MEASURES | FOR_VECTORS | WITH_VERBOSE, OFFSET(cases), "GLOB", 0, 0,
+      "select cases by id, e.g. 'rope_*/exact/*'" },
     { "problem", 0, TEXT, RUNS | FOR_PAIR | FOR_TABLE | WITH_PROBLEM | WITH_VERBOSE,
-      OFFSET(problem), "LINE",
+      OFFSET(problem), "LINE", 0, 0,
       "run this problem only, e.g. 'rope_table rotary_dim=128 scaling=ntk factor=4'; with "
-      "--model, change its call",
-      0, 0 },
-    { "positions", 0, TEXT, FOR_TABLE, OFFSET(positions), "LIST",
-      "place rows at positions, or at times with fractions, e.g. 0..63,-5 or 0..1000:62.5", 0,
-      0 },
-    { "grid", 0, INTEGER, FOR_TABLE, OFFSET(grid), "WIDTH",
+      "--model, change its call" },
+    { "positions", 0, TEXT, FOR_TABLE, OFFSET(positions), "LIST", 0, 0,
+      "place rows at positions, or at times with fractions, e.g. 0..63,-5 or 0..1000:62.5" },
+    { "grid", 0, INTEGER, FOR_TABLE, OFFSET(grid), "WIDTH", 1, 1 << 30,
       "place rows as a picture, row by row: position_kind=i64 mrope_grid=WIDTH of the problem, "
-      "with the axes in the order of the model",
-      1, 1 << 30 },
-    { "plugin", 0, PATHS, CALLS | FOR_LIST, OFFSET(plugin), "LIB",
-      "add the backend of a shared library (struct posenc_backend posenc_plugin)", 0, 0 },
-    { "exec", 0, PATHS, FOR_VERIFY | WITH_PROBLEM, OFFSET(exec), "COMMAND",
+      "with the axes in the order of the model" },
+    { "plugin", 0, PATHS, CALLS | FOR_LIST, OFFSET(plugin), "LIB", 0, 0,
+      "add the backend of a shared library (struct posenc_backend posenc_plugin)" },
+    { "exec", 0, PATHS, FOR_VERIFY | WITH_PROBLEM, OFFSET(exec), "COMMAND", 0, 0,
       "add a program that answers prompts on its standard input and output, or fd:N for an "
-      "inherited socket (docs/protocol.md)",
-      0, 0 },
-    { "quick", 0, FLAG, RUNS | FOR_PAIR | WITH_PROBLEM | UNRECORDED, OFFSET(quick), NULL,
-      "make a short run (default)", 0, 0 },
+      "inherited socket (docs/protocol.md)" },
+    { "quick", 0, FLAG, RUNS | FOR_PAIR | WITH_PROBLEM | UNRECORDED, OFFSET(quick), NULL, 0, 0,
+      "make a short run (default)" },
     { "full", 0, FLAG, RUNS | FOR_PAIR | FOR_VECTORS | WITH_PROBLEM | WITH_VERBOSE | UNRECORDED,
-      OFFSET(full), NULL, "run every case, dense scans, more rounds", 0, 0 },
-    { "exhaustive", 0, FLAG, FOR_VERIFY | UNRECORDED, OFFSET(exhaustive), NULL,
+      OFFSET(full), NULL, 0, 0, "run every case, dense scans, more rounds" },
+    { "exhaustive", 0, FLAG, FOR_VERIFY | UNRECORDED, OFFSET(exhaustive), NULL, 0, 0,
       "run every position below 2^20, presets and streaming stores in 16 bits; "
-      "minutes to hours",
-      0, 0 },
-    { "suite", 0, TEXT, FOR_VERIFY, OFFSET(suite), "NAME",
-      "run one suite: vectors, accuracy, digests, memory, properties, side-effects or random",
-      0, 0 },
-    { "seed", 0, INTEGER, FOR_VERIFY, OFFSET(seed), "N",
-      "seed for random problems (default: 0)", 0, SEED_MOST },
-    { "seed", 0, INTEGER, FOR_BENCH | FOR_PAIR | WITH_PROBLEM, OFFSET(seed), "N",
-      "seed for the order of rounds (default: 0)", 0, SEED_MOST },
-    { "time-limit", 0, REAL, FOR_VERIFY, OFFSET(time_limit), "SECONDS",
-      "test random problems for SECONDS in total", 0, SECONDS_MOST },
-    { "time-limit", 0, REAL, TIMES | WITH_PROBLEM, OFFSET(time_limit), "SECONDS",
-      "stop adding rounds after SECONDS", 0, SECONDS_MOST },
-    { "limit", 0, REAL, CALLS | FOR_LIST | UNRECORDED, OFFSET(limit), "SECONDS",
+      "minutes to hours" },
+    { "suite", 0, TEXT, FOR_VERIFY, OFFSET(suite), "NAME", 0, 0,
+      "run one suite: vectors, accuracy, digests, memory, properties, side-effects or random" },
+    { "seed", 0, INTEGER, FOR_VERIFY, OFFSET(seed), "N", 0, SEED_MOST,
+      "seed for random problems (default: 0)" },
+    { "seed", 0, INTEGER, FOR_BENCH | FOR_PAIR | WITH_PROBLEM, OFFSET(seed), "N", 0, SEED_MOST,
+      "seed for the order of rounds (default: 0)" },
+    { "time-limit", 0, REAL, FOR_VERIFY, OFFSET(time_limit), "SECONDS", 0, SECONDS_MOST,
+      "test random problems for SECONDS in total" },
+    { "time-limit", 0, REAL, TIMES | WITH_PROBLEM, OFFSET(time_limit), "SECONDS", 0,
+      SECONDS_MOST, "stop adding rounds after SECONDS" },
+    { "limit", 0, REAL, CALLS | FOR_LIST | UNRECORDED, OFFSET(limit), "SECONDS", 0,
+      SECONDS_MOST,
       "report a call as hung after SECONDS of CPU time, or a program's answer after "
-      "SECONDS (default: 60)",
-      0, SECONDS_MOST },
-    { "jobs", 'j', INTEGER, FOR_VERIFY | WITH_PROBLEM | UNRECORDED, OFFSET(jobs), "N",
-      "check N kernels at once (default: one per CPU)", 1, 1024 },
-    { "threads", 0, INTEGER, FOR_BENCH | WITH_PROBLEM, OFFSET(threads), "N",
-      "run a kernel on N threads at once (default: 1)", 1, 1024 },
-    { "shard", 0, TEXT, RUNS | UNRECORDED, OFFSET(shard), "I/N",
-      "run share I of N, from 0 to N - 1 (posenc results merge joins them)", 0, 0 },
-    { "tune", 0, FLAG, FOR_BENCH, OFFSET(tune), NULL, "print records for posenc tune", 0, 0 },
-    { "tuning", 0, TEXT, FOR_BENCH, OFFSET(tuning), "FILE",
-      "with --tune: mark the backends that this tuning file chooses", 0, 0 },
-    { "instructions", 0, FLAG, FOR_BENCH, OFFSET(instructions), NULL,
-      "count the instructions of a call instead of timing it", 0, 0 },
-    { "probe", 0, FLAG, FOR_BENCH, OFFSET(probe), NULL,
-      "print records of the machine's noise, for posenc doctor", 0, 0 },
+      "SECONDS (default: 60)" },
+    { "jobs", 'j', INTEGER, FOR_VERIFY | WITH_PROBLEM | UNRECORDED, OFFSET(jobs), "N", 1, 1024,
+      "check N kernels at once (default: one per CPU)" },
+    { "threads", 0, INTEGER, FOR_BENCH | WITH_PROBLEM, OFFSET(threads), "N", 1, 1024,
+      "run a kernel on N threads at once (default: 1)" },
+    { "shard", 0, TEXT, RUNS | UNRECORDED, OFFSET(shard), "I/N", 0, 0,
+      "run share I of N, from 0 to N - 1 (posenc results merge joins them)" },
+    { "tune", 0, FLAG, FOR_BENCH, OFFSET(tune), NULL, 0, 0, "print records for posenc tune" },
+    { "tuning", 0, TEXT, FOR_BENCH, OFFSET(tuning), "FILE", 0, 0,
+      "with --tune: mark the backends that this tuning file chooses" },
+    { "instructions", 0, FLAG, FOR_BENCH, OFFSET(instructions), NULL, 0, 0,
+      "count the instructions of a call instead of timing it" },
+    { "probe", 0, FLAG, FOR_BENCH, OFFSET(probe), NULL, 0, 0,
+      "print records of the machine's noise, for posenc doctor" },
     { "vectors", 0, TEXT,
       RUNS | FOR_LIST | FOR_VECTORS | WITH_VERBOSE | WITH_PROBLEM | UNRECORDED, OFFSET(vectors),
-      "PATH", "read golden vectors from this folder (also POSENC_VECTORS)", 0, 0 },
-    { "error-limits", 0, TEXT, FOR_VERIFY | WITH_PROBLEM, OFFSET(error_limits), "FILE",
-      "read error limits from this file", 0, 0 },
-    { "update-error-limits", 0, FLAG, FOR_VERIFY, OFFSET(update_error_limits), NULL,
-      "lower the limits in that file to the measured errors", 0, 0 },
-    { "part", 0, WORDS, FOR_PAIR | WITH_PROBLEM | UNRECORDED, OFFSET(part), "NAME",
-      "compare these: results, code, times or counts (default: code,times)", 0, 0 },
-    { "pairs", 0, TEXT, FOR_PAIR | WITH_PROBLEM | UNRECORDED, OFFSET(pairs), "FILE",
-      "time or count only the lines CASE BACKEND of FILE (-: standard input)", 0, 0 },
-    { "rows-only", 0, FLAG, FOR_PAIR | WITH_PROBLEM | UNRECORDED, OFFSET(rows_alone), NULL,
-      "check 64 rows of each output instead of all", 0, 0 },
-    { "parent", 0, INTEGER, FOR_PAIR | WITH_PROBLEM | UNRECORDED, OFFSET(parent), "PID",
-      "exit when process PID exits", 1, 4194304 },
-    { "out", 0, PATHS, WRITES | FOR_VECTORS, OFFSET(out), "FORMAT[:PATH]",
-      "write the result in a format, to PATH or standard output", 0, 0 },
-    { "output", 'o', PATHS, WRITES | FOR_VECTORS, OFFSET(out), "PATH",
-      "write the result to PATH in the format of its suffix", 0, 0 },
+      "PATH", 0, 0, "read golden vectors from this folder (also POSENC_VECTORS)" },
+    { "error-limits", 0, TEXT, FOR_VERIFY | WITH_PROBLEM, OFFSET(error_limits), "FILE", 0, 0,
+      "read error limits from this file" },
+    { "update-error-limits", 0, FLAG, FOR_VERIFY, OFFSET(update_error_limits), NULL, 0, 0,
+      "lower the limits in that file to the measured errors" },
+    { "part", 0, WORDS, FOR_PAIR | WITH_PROBLEM | UNRECORDED, OFFSET(part), "NAME", 0, 0,
+      "compare these: results, code, times or counts (default: code,times)" },
+    { "pairs", 0, TEXT, FOR_PAIR | WITH_PROBLEM | UNRECORDED, OFFSET(pairs), "FILE", 0, 0,
+      "time or count only the lines CASE BACKEND of FILE (-: standard input)" },
+    { "rows-only", 0, FLAG, FOR_PAIR | WITH_PROBLEM | UNRECORDED, OFFSET(rows_alone), NULL, 0,
+      0, "check 64 rows of each output instead of all" },
+    { "parent", 0, INTEGER, FOR_PAIR | WITH_PROBLEM | UNRECORDED, OFFSET(parent), "PID", 1,
+      4194304, "exit when process PID exits" },
+    { "out", 0, PATHS, WRITES | FOR_VECTORS, OFFSET(out), "FORMAT[:PATH]", 0, 0,
+      "write the result in a format, to PATH or standard output" },
+    { "output", 'o', OUTPUT_FILES, WRITES | FOR_VECTORS, OFFSET(out), "PATH", 0, 0,
+      "write the result to PATH in the format of its suffix" },
     { "json", 0, FLAG, MEASURES | FOR_VECTORS | WITH_PROBLEM | UNRECORDED, OFFSET(json), NULL,
-      "write records to standard output, as --out jsonl does", 0, 0 },
-    { "force", 0, FLAG, WRITES | FOR_VECTORS, OFFSET(force), NULL, "overwrite any file at PATH",
-      0, 0 },
-    { "verbose", 'v', FLAG, FOR_VERIFY | WITH_VERBOSE | WITH_PROBLEM, OFFSET(verbose), NULL,
-      "show values of one --case ID or --problem on every backend", 0, 0 },
+      0, 0, "write records to standard output, as --out jsonl does" },
+    { "force", 0, FLAG, WRITES | FOR_VECTORS, OFFSET(force), NULL, 0, 0,
+      "overwrite any file at PATH" },
+    { "verbose", 'v', FLAG, FOR_VERIFY | WITH_VERBOSE | WITH_PROBLEM, OFFSET(verbose), NULL, 0,
+      0, "show values of one --case ID or --problem on every backend" },
     { "quiet", 'q', FLAG, FOR_ALL | WITH_VERBOSE | WITH_PROBLEM | UNRECORDED, OFFSET(quiet),
-      NULL, "print no notes and no progress on standard error", 0, 0 },
+      NULL, 0, 0, "print no notes and no progress on standard error" },
     { "help", 'h', FLAG, FOR_ALL | WITH_VERBOSE | WITH_PROBLEM | UNRECORDED, OFFSET(help), NULL,
-      "print this text", 0, 0 },
+      0, 0, "print this text" },
     { "version", 'V', FLAG, FOR_ALL | WITH_VERBOSE | WITH_PROBLEM | UNRECORDED, OFFSET(version),
-      NULL, "print the version", 0, 0 },
+      NULL, 0, 0, "print the version" },
 };
 enum { N_SPECS = sizeof specs / sizeof *specs, FIRST_OPTION = 256 };
 
 static bool is_given(const struct cli *cli, const struct option_spec *spec)
 {
     const void *member = (const char *)cli + spec->offset;
-    switch (spec->kind) {
-    case FLAG:
+    if (spec->kind == FLAG)
         return *(const bool *)member;
-    case INTEGER:
+    if (spec->kind == INTEGER)
         return *(const int64_t *)member != INT64_MIN;
-    case REAL:
+    if (spec->kind == REAL)
         return !isnan(*(const double *)member);
-    case TEXT:
+    if (spec->kind == TEXT)
         return *(const char *const *)member != NULL;
-    default:
-        return ((const struct option_values *)member)->n > 0;
-    }
+    return ((const struct option_values *)member)->n > 0;
 }
 
 /* ---- Options as a record ---- */
 
-static json_t *value_of(const struct cli *cli, const struct option_spec *spec)
+static json_t *value_record(const struct cli *cli, const struct option_spec *spec)
 {
     const void *member = (const char *)cli + spec->offset;
-    const struct option_values *list = member;
     if (spec->kind == FLAG)
         return json_true();
     if (spec->kind == INTEGER)
@@ -178,6 +171,7 @@ static json_t *value_of(const struct cli *cli, const struct option_spec *spec)
         return json_real(*(const double *)member);
     if (spec->kind == TEXT)
         return record_string(*(const char *const *)member);
+    const struct option_values *list = member;
     json_t *items = json_array();
     for (size_t i = 0; i < list->n; i++)
         json_array_append_new(items, record_string(list->item[i]));
@@ -190,19 +184,19 @@ json_t *cli_options(const struct cli *cli)
     for (size_t i = 0; i < N_SPECS; i++)
         if ((specs[i].commands & cli->bit) && !(specs[i].commands & UNRECORDED) &&
             is_given(cli, &specs[i]))
-            json_object_set_new(options, specs[i].name, value_of(cli, &specs[i]));
+            json_object_set_new(options, specs[i].name, value_record(cli, &specs[i]));
     return options;
 }
 
 /* ---- Rejections ---- */
 
-void cli_check_options_with(const struct cli *cli, unsigned bit, const char *other)
+void cli_check_options_with(const struct cli *cli, unsigned with, const char *other)
 {
     for (size_t i = 0; i < N_SPECS; i++) {
         char flag[64];
         snprintf(flag, sizeof flag, "--%s", specs[i].name);
         if (is_given(cli, &specs[i]) && (specs[i].commands & cli->bit) &&
-            !(specs[i].commands & bit))
+            !(specs[i].commands & with))
             cli_reject(flag, NULL, "has no effect with %s", other);
     }
 }
@@ -281,7 +275,7 @@ void cli_check_operands(const struct cli *cli)
 }
 
 /* Adds a path to the models. "./" is prepended to a bare name, since a slash distinguishes paths from presets. */
-static void add_config(struct cli *cli, const char *text)
+static void add_model_file(struct cli *cli, const char *text)
 {
     char path[DATA_PATH];
     const int length = snprintf(path, sizeof path, "%s%s", strchr(text, '/') ? "" : "./", text);
@@ -291,11 +285,10 @@ static void add_config(struct cli *cli, const char *text)
     add_items(&cli->model, "--config", path, false);
 }
 
-/* Adds -o PATH as --out FORMAT:PATH, with the first format of that suffix. The suffix .json is ambiguous: several
- * formats use it. */
-static void add_path(struct cli *cli, const char *path)
+/* Adds -o PATH as --out FORMAT:PATH, with the first format of that suffix. Several formats have the suffix .json. */
+static void add_output_file(struct cli *cli, const char *path)
 {
-    const char *name = strrchr(path, '/'), *suffix = strrchr(name ? name : path, '.');
+    const char *slash = strrchr(path, '/'), *suffix = strrchr(slash ? slash : path, '.');
     const struct output_format *format = suffix ? format_next(cli, NULL) : NULL;
     char request[DATA_PATH];
     while (format && (strcmp(format->extension, suffix + 1) != 0 ||
@@ -330,10 +323,10 @@ static void store_value(struct cli *cli, const struct option_spec *spec, const c
         if (*text == '\0')
             cli_reject(flag, text, "expected %s: %s", spec->argument, spec->help);
         *(const char **)member = text;
-    } else if (spec->letter == 'o') {
-        add_path(cli, text);
-    } else if (strcmp(spec->name, "config") == 0) {
-        add_config(cli, text);
+    } else if (spec->kind == OUTPUT_FILES) {
+        add_output_file(cli, text);
+    } else if (spec->kind == MODEL_FILES) {
+        add_model_file(cli, text);
     } else {
         add_items(member, flag, text, spec->kind == WORDS);
     }
@@ -356,32 +349,42 @@ static void set_defaults(struct cli *cli)
 static void list_options(const struct command *command, struct option options[N_SPECS + 1],
                          char letters[2 * N_SPECS])
 {
-    size_t n = 0, at = 0;
-    letters[at++] = ':';
+    size_t n = 0, n_letters = 0;
+    letters[n_letters++] = ':'; /* asks for ':' if a value is missing */
     for (size_t i = 0; i < N_SPECS; i++) {
-        const bool flag = specs[i].kind == FLAG;
+        const bool is_flag = specs[i].kind == FLAG;
         if (!(specs[i].commands & command->bit))
             continue;
-        options[n++] = (struct option){ specs[i].name, flag ? no_argument : required_argument,
-                                        NULL, FIRST_OPTION + (int)i };
+        options[n++] =
+            (struct option){ specs[i].name, is_flag ? no_argument : required_argument, NULL,
+                             FIRST_OPTION + (int)i };
         if (specs[i].letter)
-            letters[at++] = specs[i].letter;
-        if (specs[i].letter && !flag)
-            letters[at++] = ':';
+            letters[n_letters++] = specs[i].letter;
+        if (specs[i].letter && !is_flag)
+            letters[n_letters++] = ':';
     }
     options[n] = (struct option){ 0 };
-    letters[at] = '\0';
+    letters[n_letters] = '\0';
 }
 
 /* Returns the option for a result of getopt_long(): a letter, or FIRST_OPTION plus an index. NULL: unknown. */
 static const struct option_spec *find_spec(int found)
 {
-    for (size_t i = 0; i < N_SPECS && found < FIRST_OPTION; i++)
-        if (specs[i].letter == found && found != 0)
+    for (int i = 0; i < N_SPECS; i++)
+        if (found == FIRST_OPTION + i || (found != 0 && found == specs[i].letter))
             return &specs[i];
-    return found >= FIRST_OPTION && found < FIRST_OPTION + N_SPECS
-               ? &specs[found - FIRST_OPTION]
-               : NULL;
+    return NULL;
+}
+
+/* Rejects the argument for which getopt_long() returned ':', as it lacks a value, or '?'. */
+_Noreturn static void reject_argument(const struct cli *cli, int found, const char *argument)
+{
+    const struct option_spec *spec = find_spec(optopt);
+    if (spec && spec->kind == FLAG && strchr(argument, '=')) /* C libraries differ in `found` */
+        cli_reject(argument, NULL, "expected the option alone: it takes no value");
+    if (found == ':')
+        cli_reject(argument, NULL, "expected a value after it");
+    reject_option(cli, argument);
 }
 
 void cli_parse(struct cli *cli, const struct command *command, int argc, char **argv)
@@ -392,16 +395,10 @@ void cli_parse(struct cli *cli, const struct command *command, int argc, char **
     cli->bit = command->bit;
     list_options(command, options, letters);
     opterr = 0;
-    for (int c; (c = getopt_long(argc, argv, letters, options, NULL)) != -1;) {
-        const struct option_spec *spec = find_spec(c == '?' || c == ':' ? optopt : c);
-        const char *value = strchr(argv[optind - 1], '=');
-        if ((c == '?' || c == ':') && spec && spec->kind == FLAG && value) /* libcs differ */
-            cli_reject(argv[optind - 1], NULL, "expected the option alone: it takes no value");
-        if (c == ':')
-            cli_reject(argv[optind - 1], NULL, "expected a value after it");
-        if (c == '?')
-            reject_option(cli, argv[optind - 1]);
-        store_value(cli, spec, optarg);
+    for (int found; (found = getopt_long(argc, argv, letters, options, NULL)) != -1;) {
+        if (found == '?' || found == ':')
+            reject_argument(cli, found, argv[optind - 1]);
+        store_value(cli, find_spec(found), optarg);
     }
     cli_set_quiet(cli->quiet);
     if (cli->json)

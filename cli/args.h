@@ -1,5 +1,9 @@
-/* Arguments of the posenc program. The parser, every --help and the options in a record are generated from one table of
- * options (args.c). */
+/*
+ * Arguments of the posenc program. The parser, every --help and the options in a record are generated from one table of
+ * options (args.c). After "posenc verify --kernel alibi,t5_bias -j 2", struct cli has
+ *
+ *     command "verify"   kernel { 2, { "alibi", "t5_bias" } }   jobs 2   seed INT64_MIN   limit NaN   suite NULL
+ */
 #ifndef POSENC_CLI_ARGS_H
 #define POSENC_CLI_ARGS_H
 
@@ -24,7 +28,8 @@ enum exit_code {
 enum { N_END_SIGNALS = 3 };
 extern const int end_signals[N_END_SIGNALS]; /* SIGINT, SIGTERM, SIGHUP */
 
-enum { LIST_MAX = 64, BACKENDS_MAX = 32 };
+enum { BACKENDS_MAX = 32 };
+enum { LIST_MAX = 64 }; /* values of an option */
 
 /* Values of an option that may be repeated. */
 struct option_values {
@@ -32,24 +37,27 @@ struct option_values {
     const char *item[LIST_MAX];
 };
 
-/* Parsed command line. Integers that are absent are INT64_MIN, reals NaN, texts NULL. */
+/* Parsed command line. An option that is absent is INT64_MIN as an integer, NaN as a real, NULL as a text. */
 struct cli {
-    const char *command;
-    unsigned bit; /* FOR_VERIFY, ... of the command */
-    int argc;     /* arguments of main() */
+    const char *command; /* "verify"; "tune" and "doctor" for their parts of bench */
+    unsigned bit;        /* FOR_VERIFY, ... of the command */
+    int argc;            /* arguments of main() */
     char **argv;
-    int n_operands;
+    int n_operands; /* arguments that belong to no option, as in posenc pair BASE HEAD */
     char **operands;
 
-    struct option_values kernel, backend, dtype, model, cases, plugin, exec, out, part;
-    bool quick, full, exhaustive, update_error_limits, force, help, version, json, rows_alone,
-        probe;
-    bool tune, verbose, quiet, instructions;
-    const char *suite, *vectors, *error_limits, *problem, *layer_type, *shard, *pairs, *tuning;
-    const char *positions;
+    struct option_values kernel, backend, dtype, plugin, exec, part;
+    struct option_values model; /* of --model; of --config, with a slash in each path */
+    struct option_values cases; /* of --case */
+    struct option_values out;   /* of --out; others are converted to FORMAT:PATH */
+    bool quick, full, exhaustive, rows_alone;
+    bool tune, instructions, probe, update_error_limits;
+    bool json, force, verbose, quiet, help, version;
+    const char *suite, *problem, *layer_type, *positions, *shard;
+    const char *vectors, *error_limits, *pairs, *tuning;
     const char *answers; /* folder of posenc vectors answers */
     int64_t jobs, threads, seed, parent, grid;
-    double time_limit, limit;
+    double time_limit, limit; /* seconds */
 };
 
 struct command {
@@ -83,8 +91,9 @@ void cli_print_help(const struct command *command);
 /* Prints a text wrapped before column `to`. The cursor is at `column`, which is the indent of all further lines. */
 void print_wrapped(const char *text, int column, int to);
 
-/* Rejects the first option that has no effect together with another: WITH_PROBLEM or WITH_VERBOSE, and its name. */
-void cli_check_options_with(const struct cli *cli, unsigned bit, const char *other);
+/* Rejects the first option that has no effect together with --problem or --verbose: `with` is WITH_PROBLEM or
+ * WITH_VERBOSE, and `other` that option. */
+void cli_check_options_with(const struct cli *cli, unsigned with, const char *other);
 
 /* Returns the options that influence results: {"kernel": ["alibi"], "seed": 7}. */
 json_t *cli_options(const struct cli *cli);

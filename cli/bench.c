@@ -1,9 +1,10 @@
 /*
- * posenc bench: times the selected backends on the selected cases and writes a record for each pair. Also starts posenc
- * bench --probe, --instructions and --tune.
+ * posenc bench: times the selected backends on the selected cases and appends a record for each pair. The parts
+ * --probe (probe.c) and --instructions (instructions.c) are started here.
  *
  * The timings run in a worker, which loads the plug-ins; the steps of its job are the cases. If a backend crashes or
- * hangs, another worker repeats the case without it, and does not time it again.
+ * hangs, another worker repeats the case without it, and does not time it again. Its records then say
+ * "wrong: crashed: the process ended by signal 11 (Segmentation fault) in alibi/f32/given/l2".
  */
 #define _POSIX_C_SOURCE 200809L
 #include "base/clock.h"
@@ -25,6 +26,7 @@ const char *timings_unavailable_reason(void) { return machine_emulator(); }
 
 /* ---- Cases ---- */
 
+/* Lists the case of --problem. */
 static size_t list_problem(const struct session *session, struct bench_case **cases)
 {
     struct bench_case *one = *cases = cli_allocate(1, sizeof *one);
@@ -57,35 +59,34 @@ static const double BETWEEN_S = 600.0;
 
 struct bench {
     struct session session;
-    struct bench_case *cases; /* timed in this process */
-    size_t *positions;        /* index of each case among the cases of all shards */
     size_t n_cases, n_backends;
+    struct bench_case *cases;
+    size_t *positions; /* index of each case among the cases of all shards */
     const struct posenc_backend *backends[BACKENDS_MAX];
-    struct bench_options options;
-    struct worker_job job;
-    double deadline_s;
-    struct progress progress;
-    size_t n_results;
-    bool timed;             /* at least one result */
-    bool plugin_was_called; /* in this worker */
-    enum bench_outcome worst;
     char excluded[BACKENDS_MAX][REASON]; /* why a backend is not timed, or "" */
+    struct bench_options options;
+    double deadline_s; /* of clock_now() */
+    struct worker_job job;
+    bool plugin_was_called; /* in this worker */
+    struct progress progress;
+    size_t n_results; /* received so far, case by case; each case has one of every backend */
+    bool has_timing;  /* among the results */
+    enum bench_outcome worst;
 };
 
-/* Keeps the cases that --case and --shard select. */
+/* Keeps those of n cases that --case and --shard select. */
 static void choose_cases(struct bench *bench, size_t n)
 {
     struct session *session = &bench->session;
     for (size_t i = 0; i < n; i++) {
-        struct bench_case *one = &bench->cases[bench->n_cases];
-        *one = bench->cases[i];
-        if (!session_wants_case(session, one->id))
+        if (!session_wants_case(session, bench->cases[i].id))
             continue;
-        const bool here = shard_has_case(&session->shard, one->id);
-        session->in_other_shard |= !here;
-        if (!here)
+        if (!shard_has_case(&session->shard, bench->cases[i].id)) {
+            session->in_other_shard = true;
             continue;
-        bench->positions[bench->n_cases++] = i;
+        }
+        bench->positions[bench->n_cases] = i;
+        bench->cases[bench->n_cases++] = bench->cases[i];
     }
 }
 
@@ -119,23 +120,25 @@ static void send_result(void *user, const struct bench_result *result)
                           (int)result->outcome, "record", emit_bench(result)));
 }
 
-/* Sets the number of the worker: 1 plus the index of the last plug-in that was called, as it may have damaged the process;
- * without one, of the current backend; 0: none. */
-static void note_call(void *user, const struct bench_case *bench_case,
-                      const struct posenc_backend *backend)
+/* Sets the step and the number of the worker, with which exclude_crashed() finds the backend to blame. The number is 1
+ * plus the index of the last plug-in that was called, as it may have damaged the process; without one, of the current
+ * backend; 0: none. */
+static void begin_call(void *user, const struct bench_case *bench_case,
+                       const struct posenc_backend *backend)
 {
     struct bench *bench = user;
     const size_t i = index_of(bench, backend);
-    const bool known = i < bench->n_backends, is_plugin = known && plugins_is_stub(backend);
+    const bool is_known = i < bench->n_backends,
+               is_plugin = is_known && plugins_is_stub(backend);
     worker_set_step((size_t)(bench_case - bench->cases));
     if (is_plugin || !bench->plugin_was_called)
-        worker_set_number(known ? i + 1 : 0);
-    bench->plugin_was_called = bench->plugin_was_called || is_plugin;
-    worker_set_activity(known, "in %s", bench_case->id);
+        worker_set_number(is_known ? i + 1 : 0);
+    bench->plugin_was_called |= is_plugin;
+    worker_set_activity(is_known, "in %s", bench_case->id);
 }
 
-static const char *exclusion_reason(void *user, const struct bench_case *bench_case,
-                                    const struct posenc_backend *backend)
+static const char *find_exclusion(void *user, const struct bench_case *bench_case,
+                                  const struct posenc_backend *backend)
 {
     const struct bench *bench = user;
     const char *reason = bench->excluded[index_of(bench, backend)];
@@ -160,8 +163,8 @@ static size_t time_in_worker(void *user, size_t first)
     char error[BENCH_ERROR] = "";
     load_plugins(bench);
     bench->options.time_limit_s = fmax(bench->deadline_s - clock_now(), 0.1);
-    bench->options.on_call = note_call;
-    bench->options.find_exclusion = exclusion_reason;
+    bench->options.on_call = begin_call;
+    bench->options.find_exclusion = find_exclusion;
     if (bench_run(bench->cases + first, bench->n_cases - first, bench->backends,
                   bench->n_backends, &bench->options, send_result, bench, error) != 0)
         worker_send(json_pack("{s:s}", "error", error));
@@ -170,35 +173,35 @@ static size_t time_in_worker(void *user, size_t first)
 
 /* ---- In the parent ---- */
 
-/* Receives a result. Results of a repeated case that arrived before are ignored. */
+/* Receives a result, or an error that ends the run. Ignores results of a repeated case that arrived before. */
 static void receive_result(void *user, json_t *message)
 {
     struct bench *bench = user;
     const struct selection *selected = &bench->session.selected;
     const char *error = json_string_value(json_object_get(message, "error"));
-    json_int_t at_case, backend;
+    json_int_t case_index, backend;
     json_t *record;
     int outcome;
     if (error) {
         progress_clear();
         cli_reject("bench", NULL, "%s", error);
     }
-    if (json_unpack(message, "{s:I,s:I,s:i,s:o}", "case", &at_case, "backend", &backend,
+    if (json_unpack(message, "{s:I,s:I,s:i,s:o}", "case", &case_index, "backend", &backend,
                     "outcome", &outcome, "record", &record) != 0 ||
-        at_case < 0 || backend < 0 || (size_t)at_case >= bench->n_cases ||
-        (size_t)at_case * bench->n_backends + (size_t)backend != bench->n_results)
+        case_index < 0 || backend < 0 || (size_t)case_index >= bench->n_cases ||
+        (size_t)case_index * bench->n_backends + (size_t)backend != bench->n_results)
         return;
-    size_t at = 0;
-    while (selected->backends[at] != bench->backends[backend])
-        at++;
-    bench->timed = bench->timed || outcome == BENCH_TIMED;
+    size_t selected_index = 0;
+    while (selected->backends[selected_index] != bench->backends[backend])
+        selected_index++;
+    bench->has_timing |= outcome == BENCH_TIMED;
     bench->worst = outcome > (int)bench->worst ? (enum bench_outcome)outcome : bench->worst;
     session_append(&bench->session, json_incref(record),
-                   bench->positions[at_case] * BACKENDS_MAX + at);
+                   bench->positions[case_index] * BACKENDS_MAX + selected_index);
     bench->progress.done = (double)(++bench->n_results) / (double)bench->n_backends;
 }
 
-/* Excludes the backend of note_call(). Returns false if there is none, or if it is excluded already. */
+/* Excludes the backend of begin_call(). Returns false if there is none, or if it is excluded already. */
 static bool exclude_crashed(struct bench *bench, const struct worker_end *end)
 {
     const size_t crashed = end->status->number;
@@ -231,11 +234,12 @@ static void exclude_unloadable(struct bench *bench)
                      plugins_load_error(bench->backends[i]));
 }
 
+/* Draws the progress. Returns false after a signal. */
 static bool keep_going(void *user)
 {
     struct bench *bench = user;
-    const size_t at = (size_t)bench->progress.done;
-    bench->progress.case_id = at < bench->n_cases ? bench->cases[at].id : "";
+    const size_t current = (size_t)bench->progress.done;
+    bench->progress.case_id = current < bench->n_cases ? bench->cases[current].id : "";
     progress_draw(&bench->progress);
     return outputs_interrupted() == 0;
 }
@@ -272,8 +276,7 @@ static void time_cases(struct bench *bench)
     bench->progress = (struct progress){ .command = cli->tune ? "tune" : "bench",
                                          .unit = "shapes",
                                          .total = bench->n_cases,
-                                         .most_s = bench_time_limit(&bench->options),
-                                         .notes = "" };
+                                         .most_s = bench_time_limit(&bench->options) };
     warn_if_busy(session);
     session->at_timing_start = noise_read();
     keep_going(bench); /* draws the progress line before the first result */
@@ -303,7 +306,7 @@ static int exit_code(const struct bench *bench)
 {
     if (bench->worst == BENCH_WRONG)
         return EXIT_CONFORMANCE;
-    if (bench->timed || (bench->n_results == 0 && bench->session.in_other_shard))
+    if (bench->has_timing || (bench->n_results == 0 && bench->session.in_other_shard))
         return EXIT_OK;
     return bench->worst == BENCH_REJECTED ? EXIT_USAGE : EXIT_SKIPPED;
 }

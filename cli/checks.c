@@ -17,7 +17,7 @@
 #endif
 
 /* Limits of the CPU time of one case, the second with --full and --exhaustive. */
-static const double QUICK_S = 600.0, FULL_S = 7200.0;
+static const double QUICK_CASE_S = 600.0, FULL_CASE_S = 7200.0;
 
 struct check_queue;
 
@@ -26,19 +26,20 @@ struct kernel_checks {
     struct check_queue *queue;
     enum posenc_kernel kernel;
     const struct worker_job *job;
+    /* In the parent: */
     json_t *pending; /* records that wait for those of earlier kernels */
     json_t *failed;  /* record of a failure whose problem is run again; or NULL */
     char suite[16];  /* suite of the last record */
-    /* State of the worker: the index of the current implementation, the first case since the last result, and the last
-     * result, or "". */
-    size_t current;
-    char first_case[96], last_case[96];
+    /* In the worker: */
+    size_t current;      /* index of the implementation that is checked */
+    char first_case[96]; /* that began since the last result; or "" */
+    char last_case[96];  /* of the last result; or "" */
 };
 
 struct check_queue {
     const struct checks *checks;
-    size_t n;
-    size_t first; /* kernel whose records are forwarded at once */
+    size_t n;     /* kernels, and jobs */
+    size_t first; /* index of the kernel whose records are forwarded at once */
     struct kernel_checks kernels[POSENC_KERNEL_COUNT]; /* in the order of the library */
     struct worker_job jobs[POSENC_KERNEL_COUNT];       /* in the order in which they begin */
 };
@@ -68,18 +69,19 @@ static void send_check(void *user, const struct conf_result *result)
 }
 
 /* Sends a failure before the program or plug-in is asked again, and may end this process. */
-static void send_failure(const void *asked, const struct conf_result *result)
+static void send_failure(const void *user, const struct conf_result *result)
 {
-    struct kernel_checks *kernel = (struct kernel_checks *)(uintptr_t)asked;
+    const struct kernel_checks *kernel = user;
     json_t *record = checks_record(kernel->queue->checks, kernel->current, result);
     json_object_set_new(record, "early", json_true());
     worker_send(record);
 }
 
-/* Stores the case that begins, or the first and the last of several that begin together. */
-static bool note_case(const void *asked, const struct posenc_backend *backend, const char *id)
+/* Returns true if a case is wanted. Names it in the activity, or the first and the last of several that begin together:
+ * "in alibi/f32/memory/guard-end to guard-begin". */
+static bool begin_case(const void *user, const struct posenc_backend *backend, const char *id)
 {
-    struct kernel_checks *kernel = (struct kernel_checks *)(uintptr_t)asked;
+    struct kernel_checks *kernel = (struct kernel_checks *)(uintptr_t)user;
     const struct conf_options *options = kernel->queue->checks->options;
     const char *slash = strrchr(id, '/');
     if (kernel->first_case[0] == '\0')
@@ -138,7 +140,7 @@ static bool check_implementation(struct kernel_checks *kernel)
         plugins_load_family(backend);
     memset(options.kernels, 0, sizeof options.kernels);
     options.kernels[kernel->kernel] = true;
-    options.wants = note_case;
+    options.wants = begin_case;
     options.fails = send_failure;
     options.wants_user = kernel;
     options.program = plugins_program_mode(backend);
@@ -151,8 +153,7 @@ static bool check_implementation(struct kernel_checks *kernel)
     return is_plugin;
 }
 
-/* Makes malloc() reuse large blocks instead of returning them to the system, as page faults of new blocks slow a full
- * run. */
+/* Makes malloc() reuse large blocks instead of returning them, as page faults of new blocks slow a full run. */
 static void keep_freed_memory(void)
 {
 #ifdef __GLIBC__
@@ -220,8 +221,7 @@ static void receive_record(void *user, json_t *record)
     flush_records(kernel->queue);
 }
 
-/* Returns the suite that an activity names, such as "in alibi/f32/memory/guard-end". Otherwise returns the suite of the
- * last record. */
+/* Returns the suite that an activity names, such as "in alibi/f32/memory/guard-end", or that of the last record. */
 static const char *current_suite(const struct kernel_checks *kernel, const char *activity)
 {
     static const char *const suites[] = { "memory", "properties", "random", "side-effects" };
@@ -267,6 +267,22 @@ static bool flush_and_show_progress(void *user)
     return outputs_interrupted() == 0;
 }
 
+static void add_job(struct check_queue *queue, struct kernel_checks *kernel, size_t *n_jobs)
+{
+    struct worker_job *job = &queue->jobs[(*n_jobs)++];
+    *job = (struct worker_job){ .user = kernel,
+                                .n_steps = queue->checks->n_implementations,
+                                .run = check_implementations,
+                                .on_message = receive_record,
+                                .on_early_end = report_early_end };
+    kernel->job = job;
+}
+
+static bool computes_sines(enum posenc_kernel kernel)
+{
+    return kernel_has_freqs(kernel) || kernel_rotates(kernel);
+}
+
 /* Lists the kernels in their order, and the jobs in the order in which they start. The first kernel starts first, since
  * its records are written at once. The longest jobs follow, so that all CPUs finish at about the same time. Kernels
  * with sines take longest, then kernels at the end of the list. */
@@ -278,28 +294,21 @@ static void list_kernels(struct check_queue *queue)
             queue->kernels[queue->n++] = (struct kernel_checks){
                 .queue = queue, .kernel = (enum posenc_kernel)k, .pending = json_array()
             };
-    for (int turn = 0; turn < 3; turn++)
-        for (size_t i = queue->n; i-- > 0;) {
-            struct kernel_checks *kernel = &queue->kernels[i];
-            const bool sines =
-                kernel_has_freqs(kernel->kernel) || kernel_rotates(kernel->kernel);
-            if (turn != (i == 0 ? 0 : sines ? 1 : 2))
-                continue;
-            kernel->job = &queue->jobs[n_jobs];
-            queue->jobs[n_jobs++] =
-                (struct worker_job){ .user = kernel,
-                                     .n_steps = queue->checks->n_implementations,
-                                     .run = check_implementations,
-                                     .on_message = receive_record,
-                                     .on_early_end = report_early_end };
-        }
+    if (queue->n > 0)
+        add_job(queue, &queue->kernels[0], &n_jobs);
+    for (size_t i = queue->n; i-- > 1;)
+        if (computes_sines(queue->kernels[i].kernel))
+            add_job(queue, &queue->kernels[i], &n_jobs);
+    for (size_t i = queue->n; i-- > 1;)
+        if (!computes_sines(queue->kernels[i].kernel))
+            add_job(queue, &queue->kernels[i], &n_jobs);
 }
 
 void checks_run(const struct checks *checks)
 {
     const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     const struct worker_limits limits =
-        worker_limits_of(checks->limit_s, checks->options->full ? FULL_S : QUICK_S);
+        worker_limits_of(checks->limit_s, checks->options->full ? FULL_CASE_S : QUICK_CASE_S);
     struct check_queue *queue = cli_allocate(1, sizeof *queue);
     queue->checks = checks;
     if (checks->n_implementations > 0)

@@ -1,4 +1,7 @@
-/* Runs the conformance suites on kernels in workers (worker.h), several at the same time. */
+/*
+ * Runs the conformance suites on kernels in workers (worker.h), several at the same time. posenc verify checks the
+ * selected backends, and posenc pair both builds: { base of avx2, head of avx2, base of scalar, ... }.
+ */
 #ifndef POSENC_CLI_CHECKS_H
 #define POSENC_CLI_CHECKS_H
 
@@ -9,7 +12,7 @@
 /* Implementation under test. It is skipped if its backend is NULL. */
 struct checks_implementation {
     struct implementation implementation;
-    const char *build; /* member "build" of its records; NULL: none */
+    const char *build; /* member "build" of its records: "base" or "head"; NULL: none */
 };
 
 struct checks {
@@ -23,7 +26,7 @@ struct checks {
     /* Receives the record of a check. Its status is "elsewhere" if another shard runs the check. It has the member
      * "range" if an error limit applies. */
     void (*on_record)(void *user, json_t *record);
-    /* NULL, or called in the worker after the suites of an implementation. Records that it sends reach on_record(). */
+    /* NULL, or called in the worker after the suites of implementations[index]. What it sends reaches on_record(). */
     void (*after_suites)(void *user, size_t index, enum posenc_kernel kernel);
     /* Receives the progress, counted in pairs of a kernel and an implementation. */
     void (*progress)(void *user, size_t done, size_t total);
@@ -36,7 +39,7 @@ struct checks {
  * interrupted. */
 void checks_run(const struct checks *checks);
 
-/* Returns the record of a check of an implementation, with its build. */
+/* Returns the record of a check of implementations[index], with its build. */
 json_t *checks_record(const struct checks *checks, size_t index,
                       const struct conf_result *result);
 

@@ -3,7 +3,6 @@
 #include "data.h"
 #include "base/text/text.h"
 #include "base/machine/machine.h"
-#include "commit.h"
 #include "plugins.h"
 #include "worker.h"
 
@@ -80,7 +79,7 @@ static bool find_vectors(const struct cli *cli, char path[DATA_PATH])
     return find_data("golden", POSENC_GOLDEN_INSTALLED, POSENC_DATADIR "/golden", path);
 }
 
-void data_vectors(const struct cli *cli, struct vectors *vectors)
+void data_load_vectors(const struct cli *cli, struct vectors *vectors)
 {
     char path[DATA_PATH], error[VECTORS_ERROR];
     if (!find_vectors(cli, path))
@@ -94,7 +93,7 @@ void data_vectors(const struct cli *cli, struct vectors *vectors)
                    vectors->sha256, vectors->official ? "" : ": " OTHER_VECTORS);
 }
 
-static void print_left_out(const char *path, const char *error)
+static void print_skipped(const char *path, const char *error)
 {
     text_print(stderr, "posenc: skipped: %s: %s\n", path, error);
 }
@@ -112,17 +111,17 @@ static const struct posenc_backend *load_usable(const char *path, char error[PLU
 /* Adds the plug-ins of POSENC_PLUGINS; an empty name means no folder. */
 static void add_named_folder(const char *folder)
 {
-    DIR *found = opendir(folder);
-    if (found) {
-        closedir(found);
-        plugins_add_by(load_usable, folder, print_left_out);
+    DIR *opened = opendir(folder);
+    if (opened) {
+        closedir(opened);
+        plugins_add_by(load_usable, folder, print_skipped);
     } else if (folder[0] != '\0') {
         text_print(stderr, "posenc: POSENC_PLUGINS: %s: expected a folder of plug-ins\n",
                    folder);
     }
 }
 
-void data_plugins(void)
+void data_load_plugins(void)
 {
     char path[DATA_PATH];
     const char *named = getenv("POSENC_PLUGINS");
@@ -130,21 +129,7 @@ void data_plugins(void)
         add_named_folder(named);
     else if (find_data(POSENC_PLUGINS_IN_BUILD, POSENC_PLUGINS_INSTALLED, POSENC_PLUGINS_DIR,
                        path))
-        plugins_add_by(load_usable, path, print_left_out);
-}
-
-/* ---- Identity of the build ---- */
-
-json_t *data_build_record(void)
-{
-    static const char mark[] = "-dirty";
-    char commit[96] = POSENC_COMMIT;
-    const size_t n = strlen(commit);
-    const bool dirty = n > strlen(mark) && strcmp(commit + n - strlen(mark), mark) == 0;
-    if (dirty)
-        commit[n - strlen(mark)] = '\0';
-    return json_pack("{s:s,s:s*,s:o*}", "version", posenc_version(), "commit",
-                     n > 0 ? commit : NULL, "dirty", n > 0 ? json_boolean(dirty) : NULL);
+        plugins_add_by(load_usable, path, print_skipped);
 }
 
 /* ---- Summaries of encodings ---- */
@@ -164,10 +149,10 @@ const char *topic_summary(const char *kind, const char *name)
     return "";
 }
 
-const char *topic_next_name(const char *list, char *piece, size_t size)
+const char *topic_next_name(const char *list, char *name, size_t size)
 {
-    size_t length = strcspn(list, ",");
-    snprintf(piece, size, "%.*s", (int)length, list);
+    const size_t length = strcspn(list, ",");
+    snprintf(name, size, "%.*s", (int)length, list);
     list += length;
     return *list == '\0' ? NULL : list + strspn(list, ", ");
 }
@@ -176,33 +161,34 @@ const char *topic_next_name(const char *list, char *piece, size_t size)
 
 enum { COMMAND_NAME = 64 };
 
+/* Writes the path of the program PREFIX NAME in a folder of PATH. Returns false if there is none. */
 static bool find_on_path(const char *prefix, const char *name, char path[DATA_PATH])
 {
-    for (const char *at = getenv("PATH"), *end; at; at = *end ? end + 1 : NULL) {
-        end = at + strcspn(at, ":");
-        if (end > at && find_path(path, X_OK, "%.*s/%s%s", (int)(end - at), at, prefix, name))
+    for (const char *folder = getenv("PATH"), *end; folder; folder = *end ? end + 1 : NULL) {
+        end = folder + strcspn(folder, ":");
+        if (end > folder &&
+            find_path(path, X_OK, "%.*s/%s%s", (int)(end - folder), folder, prefix, name))
             return true;
     }
     return false;
 }
 
-/* Returns true if the first line of a script names a Python interpreter that is not on PATH, and writes its name. The
- * message of env(1) in that case does not say what to install. */
+/* Returns true if the first line of a script, such as "#!/usr/bin/env python3", names a Python that is not on PATH, and
+ * writes that name. The message of env(1) in that case does not say what to install. */
 static bool lacks_python(const char *script, char name[COMMAND_NAME])
 {
     char line[COMMAND_NAME + 32] = "", path[DATA_PATH];
     FILE *file = fopen(script, "r");
     if (!file)
         return false;
-    const bool named = fgets(line, sizeof line, file) != NULL &&
-                       sscanf(line, "#!/usr/bin/env %63s", name) == 1;
+    const bool has_name = fgets(line, sizeof line, file) != NULL &&
+                          sscanf(line, "#!/usr/bin/env %63s", name) == 1;
     fclose(file);
-    return named && strncmp(name, "python", strlen("python")) == 0 &&
+    return has_name && strncmp(name, "python", strlen("python")) == 0 &&
            !find_on_path("", name, path);
 }
 
-/* Finds posenc-NAME in the folder beside this program, else on PATH, and sets POSENC_PROGRAM to the path of this
- * program for it. */
+/* Finds posenc-NAME beside this program, else on PATH, and sets POSENC_PROGRAM to the path of this program. */
 static bool prepare_command(const char *name, char path[DATA_PATH])
 {
     char folder[DATA_PATH], program[DATA_PATH];
@@ -242,7 +228,7 @@ void external_exec(const char *name, char **argv)
 
 /* ---- Output of a command ---- */
 
-enum { EXTERNAL_NOT_RUN = 127, EXTERNAL_SIGNAL = 128 };
+enum { EXTERNAL_NOT_RUN = 127, EXTERNAL_SIGNAL = 128 }; /* exit codes, as shells have them */
 
 /* Runs the program argv[0] with these descriptors as standard input and output. Returns its exit code, EXTERNAL_SIGNAL
  * plus the number of the signal that ended it, or EXTERNAL_NOT_RUN. */
@@ -306,17 +292,15 @@ char *external_read(const char *option, const char *name, const char **argv)
 
 /* ---- Output formats that an external program writes ---- */
 
-enum { MOST_WORDS = 8 };
-
 void external_check_format(const struct output_format *format)
 {
     char path[DATA_PATH] = "";
-    const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+    const int null_device = open("/dev/null", O_RDWR | O_CLOEXEC);
     const bool found = prepare_command(format->program, path);
-    const int status =
-        found ? run_program((const char *const[]){ path, "--help", NULL }, nothing, nothing)
-              : EXTERNAL_NOT_RUN;
-    close(nothing);
+    const int status = found ? run_program((const char *const[]){ path, "--help", NULL },
+                                           null_device, null_device)
+                             : EXTERNAL_NOT_RUN;
+    close(null_device);
     if (status != 0)
         cli_reject("--out", format->name,
                    "is written in Python, and posenc-%s %s, or take --out jsonl",
@@ -328,6 +312,9 @@ void external_check_format(const struct output_format *format)
 int external_write_format(const struct output_format *format, const json_t *records, FILE *to)
 {
     char path[DATA_PATH];
+    const char *const report[] = { path, "-", "--out", format->name, NULL };
+    const char *const results[] = { path, "export", "-", "--format", format->name, NULL };
+    const bool is_report = strcmp(format->program, "report") == 0;
     FILE *file = tmpfile();
     int status = EXIT_USAGE;
     if (!prepare_command(format->program, path))
@@ -337,16 +324,8 @@ int external_write_format(const struct output_format *format, const json_t *reco
     else if (!file || write_jsonl(records, file) != 0 || fflush(file) != 0 ||
              fseek(file, 0, SEEK_SET) != 0)
         cli_complain("--out", format->name, "could not be written: %s", strerror(errno));
-    else if (fflush(to) == 0) {
-        const bool export = strcmp(format->program, "results") == 0;
-        const char *argv[MOST_WORDS] = { path }, **word = argv + 1;
-        if (export)
-            *word++ = "export";
-        *word++ = "-";
-        *word++ = export ? "--format" : "--out";
-        *word++ = format->name;
-        status = run_program(argv, fileno(file), fileno(to));
-    }
+    else if (fflush(to) == 0)
+        status = run_program(is_report ? report : results, fileno(file), fileno(to));
     if (file)
         fclose(file);
     return status;

@@ -1,7 +1,8 @@
 /*
- * Data files of the program: golden vectors, plug-ins and external commands; also the identity of the build and the
- * summaries of encodings. The search begins at the path of an option or of the environment. It continues beside the
- * program (build tree, installation) and in the installation prefix.
+ * Files that the program finds: golden vectors, plug-ins, and the programs of external commands. An option or the
+ * environment may name them. Otherwise they are searched for beside the program, in the build tree or the installation,
+ * and then in the installation prefix. A program in build/ reads build/golden, and "posenc report" runs
+ * build/reports/posenc-report. The summaries of encodings are compiled into the program (topics.py).
  */
 #ifndef POSENC_CLI_DATA_H
 #define POSENC_CLI_DATA_H
@@ -15,28 +16,25 @@
 
 enum { DATA_PATH = 4096 }; /* bytes of a path */
 
-/* Loads the golden vectors and prints a note. */
-void data_vectors(const struct cli *cli, struct vectors *vectors);
+/* Loads the golden vectors and prints a note with their path. Exits after a message if there are none. */
+void data_load_vectors(const struct cli *cli, struct vectors *vectors);
 
 /* Adds the plug-ins of the folder POSENC_PLUGINS, or of the folder beside the program if that is unset, to the
  * backends. Prints a message about each that cannot be loaded. */
-void data_plugins(void);
+void data_load_plugins(void);
 
-/* Returns {version, commit, dirty} of this build for the header of records; the last two only if known. */
-json_t *data_build_record(void);
-
-/* Page of docs/encodings. */
+/* A page of docs/encodings: { "scaling", "yarn", "slow pairs divided by factor, ..." }. */
 struct topic {
-    const char *kind, *name; /* "scaling", "yarn" */
-    const char *summary;     /* of a kernel: the encodings that use it, separated by commas */
+    const char *kind, *name;
+    const char *summary; /* of a kernel: the encodings that use it, separated by commas */
 };
 /* Returns the i-th topic; NULL past the end. */
 const struct topic *topic_at(size_t i);
 /* Returns the summary of a topic, or "". */
 const char *topic_summary(const char *kind, const char *name);
 
-/* Copies the first name of a list "a, b, c". Returns the rest of the list, or NULL after the last name. */
-const char *topic_next_name(const char *list, char *piece, size_t size);
+/* Copies the first name of such a list. Returns the rest of the list, or NULL after the last name. */
+const char *topic_next_name(const char *list, char *name, size_t size);
 
 /* ---- External commands: posenc NAME runs the program posenc-NAME, as git does ---- */
 

@@ -1,4 +1,9 @@
-/* Converts results to records of schema posenc.results/2 (base/records.h; see session.h). */
+/*
+ * Converts results to records of schema posenc.results/2 (base/records.h; see session.h). The member "t" is the kind of
+ * a record. The record of a check begins with
+ *
+ *     {"t":"check","kernel":"alibi","dtype":"f32","numerics":"given","stage":"apply","case":"alibi/f32/given/l2", ...
+ */
 #define _POSIX_C_SOURCE 200809L
 #include "session.h"
 #include "conformance/engine/judge.h"
@@ -7,6 +12,7 @@
 #include "base/machine/machine.h"
 #include "conformance/readers/vectors.h"
 #include "base/machine/env.h"
+#include "commit.h"
 #include "data.h"
 
 #include <math.h>
@@ -29,9 +35,23 @@ static void print_run_id(char id[33])
 {
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
-    uint64_t when = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-    snprintf(id, 33, "%016llx%016llx", (unsigned long long)rng_u64(when, (uint64_t)getpid()),
-             (unsigned long long)rng_u64((uint64_t)getpid(), when));
+    const uint64_t ns = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec,
+                   process = (uint64_t)getpid();
+    snprintf(id, 33, "%016llx%016llx", (unsigned long long)rng_u64(ns, process),
+             (unsigned long long)rng_u64(process, ns));
+}
+
+/* Returns {version, commit, dirty} of this build; the last two only if known. */
+static json_t *build_record(void)
+{
+    static const char mark[] = "-dirty"; /* as git describe(1) writes it */
+    char commit[96] = POSENC_COMMIT;
+    const size_t n = strlen(commit);
+    const bool dirty = n > strlen(mark) && strcmp(commit + n - strlen(mark), mark) == 0;
+    if (dirty)
+        commit[n - strlen(mark)] = '\0';
+    return json_pack("{s:s,s:s*,s:o*}", "version", posenc_version(), "commit",
+                     n > 0 ? commit : NULL, "dirty", n > 0 ? json_boolean(dirty) : NULL);
 }
 
 /* Returns {sha256, official} of the golden vectors; official: they are those of this version. */
@@ -59,13 +79,12 @@ static json_t *emit_header(const struct session *session)
     json_t *argv = json_array();
     for (int i = 0; i < cli->argc; i++)
         json_array_append_new(argv, record_string(i == 0 ? "posenc" : cli->argv[i]));
-    return json_pack("{s:s,s:s,s:s,s:s,s:o,s:o,s:s,s:s,s:o,s:o,s:s,s:O*,s:o*}", "t", "header",
-                     "schema", RECORDS_SCHEMA, "run_id", id, "started", started, "tool",
-                     data_build_record(), "vectors", vectors_record(&session->vectors), "mode",
-                     mode_of(cli), "command", cli->command, "options", cli_options(cli), "argv",
-                     argv, "seed", seed, "compare", session->compare, "shard",
-                     shard->n > 0 ? json_pack("{s:i,s:i}", "i", shard->i, "n", shard->n)
-                                  : NULL);
+    return json_pack(
+        "{s:s,s:s,s:s,s:s,s:o,s:o,s:s,s:s,s:o,s:o,s:s,s:O*,s:o*}", "t", "header", "schema",
+        RECORDS_SCHEMA, "run_id", id, "started", started, "tool", build_record(), "vectors",
+        vectors_record(&session->vectors), "mode", mode_of(cli), "command", cli->command,
+        "options", cli_options(cli), "argv", argv, "seed", seed, "compare", session->compare,
+        "shard", shard->n > 0 ? json_pack("{s:i,s:i}", "i", shard->i, "n", shard->n) : NULL);
 }
 
 static json_t *emit_env(void)
@@ -78,27 +97,27 @@ static json_t *emit_env(void)
 static json_t *emit_backend(const struct posenc_backend *backend)
 {
     const char *unavailable_reason = posenc_backend_unavailable_reason(backend);
-    json_t *kernels = json_array(), *serves = json_object();
-    json_t *dtypes = json_array();
+    const bool has_lanes = backend->lanes && !unavailable_reason;
+    json_t *dtypes = json_array(), *kernels = json_array(), *default_for = json_object();
     for (int dtype = 0; dtype < N_DTYPES; dtype++)
         json_array_append_new(dtypes, json_string(dtype_names[dtype]));
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
-        enum posenc_kernel kernel = (enum posenc_kernel)k;
+        const enum posenc_kernel kernel = (enum posenc_kernel)k;
+        const char *name = posenc_kernel_name(kernel);
+        const struct posenc_selection selection =
+            posenc_selection_of(kernel, POSENC_DTYPE_F32, 0);
         if (posenc_backend_provides(backend, kernel))
-            json_array_append_new(kernels, json_string(posenc_kernel_name(kernel)));
-        struct posenc_selection selection = posenc_selection_of(kernel, POSENC_DTYPE_F32, 0);
+            json_array_append_new(kernels, json_string(name));
         if (selection.backend == backend)
-            json_object_set_new(serves, posenc_kernel_name(kernel),
-                                json_string(selection.reason));
+            json_object_set_new(default_for, name, json_string(selection.reason));
     }
-    bool wide = backend->lanes && !unavailable_reason;
     return json_pack("{s:s,s:s,s:s,s:s,s:o,s:o,s:b,s:s?,s:b,s:i,s:o,s:o}", "t", "backend", "id",
                      backend->name, "family", backend->family, "description",
                      backend->description, "required_features",
                      record_words(backend->required_features), "dtypes", dtypes, "available",
                      !unavailable_reason, "unavailable_reason", unavailable_reason, "fma",
-                     backend->fused, "vector_width", wide ? plugins_lanes(backend) : 0,
-                     "kernels", kernels, "default_for", serves);
+                     backend->fused, "vector_width", has_lanes ? plugins_lanes(backend) : 0,
+                     "kernels", kernels, "default_for", default_for);
 }
 
 /* Returns the record of a kernel, with the encodings that use it. */
@@ -116,6 +135,23 @@ static json_t *emit_kernel(enum posenc_kernel kernel)
                      "encodings", encodings);
 }
 
+/* Returns the member "cases" of a model for a call in a dtype. The label of a 16-bit type names it. */
+static json_t *model_case_record(const struct model_case *c, enum posenc_dtype dtype)
+{
+    const struct bench_case one = case_with_dtype(c, dtype);
+    const bool is_16_bit = dtype != POSENC_DTYPE_F32;
+    char label[80];
+    snprintf(label, sizeof label, "%s%s%s", c->label, is_16_bit ? ", " : "",
+             is_16_bit ? dtype_names[dtype] : "");
+    json_t *record = json_pack("{s:s,s:s,s:s}", "case", one.id, "label", label, "kernel",
+                               posenc_kernel_name(one.problem.kernel));
+    if (*c->step) {
+        json_object_set_new(record, "step", json_string(c->step));
+        json_object_set_new(record, "calls", json_integer((json_int_t)c->times));
+    }
+    return record;
+}
+
 static json_t *emit_model(const struct model *model, const struct selection *selection)
 {
     json_t *cases = json_array();
@@ -123,24 +159,11 @@ static json_t *emit_model(const struct model *model, const struct selection *sel
     models_describe_dtype(model, selection, storage);
     snprintf(notes, sizeof notes, "%s%s%s", storage, *storage && *model->notes ? ".  " : "",
              model->notes);
-    for (size_t i = 0; i < model->n_cases; i++) {
-        for (int dtype = 0; dtype < N_DTYPES; dtype++) {
-            const struct model_case *c = &model->cases[i];
-            if (!selection_times_dtype(selection, model, (enum posenc_dtype)dtype))
-                continue;
-            struct bench_case one = case_with_dtype(c, (enum posenc_dtype)dtype);
-            char label[80];
-            snprintf(label, sizeof label, "%s%s%s", c->label, dtype > 0 ? ", " : "",
-                     dtype > 0 ? dtype_names[dtype] : "");
-            json_t *entry = json_pack("{s:s,s:s,s:s}", "case", one.id, "label", label, "kernel",
-                                      posenc_kernel_name(one.problem.kernel));
-            if (*c->step) {
-                json_object_set_new(entry, "step", json_string(c->step));
-                json_object_set_new(entry, "calls", json_integer((json_int_t)c->times));
-            }
-            json_array_append_new(cases, entry);
-        }
-    }
+    for (size_t i = 0; i < model->n_cases; i++)
+        for (int dtype = 0; dtype < N_DTYPES; dtype++)
+            if (selection_times_dtype(selection, model, (enum posenc_dtype)dtype))
+                json_array_append_new(
+                    cases, model_case_record(&model->cases[i], (enum posenc_dtype)dtype));
     return json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:I,s:o}", "t", "model", "name",
                      model->name, "title", model->title, "source", model->source, "checked",
                      model->checked, "notes", notes, "encoding", model->encoding,
@@ -158,7 +181,9 @@ json_t *emit_result(const char *kind, enum posenc_kernel kernel, enum posenc_dty
                      backend ? backend->family : "none");
 }
 
-/* Returns a JSON string, or NULL for an empty text. json_pack() omits NULL with the format o*. */
+/* ---- Members of results. json_pack() omits one that is NULL, with the format o* ---- */
+
+/* Returns a JSON string, or NULL for an empty text. */
 static json_t *text_member(const char *text) { return text[0] ? record_string(text) : NULL; }
 
 /* Returns the factor of a table, or NULL if it is 1. Errors in ulp are those of the product. */
@@ -176,8 +201,7 @@ static bool is_of_process(const char *id)
     return name && (strcmp(name, "/ended") == 0 || strcmp(name, "/loaded") == 0);
 }
 
-/* Returns the command that repeats a check. It names the problem. For a property, which relates several calls, it names
- * the case. */
+/* Returns the command that repeats a check: with its problem, or its case for a property, which has several calls. */
 static json_t *rerun_command(const struct conf_result *r, const char *selection)
 {
     const char *backend = r->backend ? r->backend->name : "none";

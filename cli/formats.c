@@ -1,4 +1,10 @@
-/* Writes JSON Lines and tables for a terminal (see outputs.h). Python programs write the other formats. */
+/*
+ * Writes JSON Lines and tables for a terminal (see outputs.h). Python programs write the other formats. The console
+ * format has a table for each kind of record, such as counts of instructions, and one of all checks:
+ *
+ *     case                                      backend         per element      per call
+ *     alibi/f32/given/count                     scalar               12.750          2118
+ */
 #include "outputs.h"
 #include "base/records.h"
 #include "base/statistics/stats.h"

@@ -139,7 +139,7 @@ static void list_cases(struct cli *cli)
     struct selection selected = { 0 };
     struct vectors vectors;
     select_dtypes(cli, &selected);
-    data_vectors(cli, &vectors);
+    data_load_vectors(cli, &vectors);
     size_t n = 0;
     for (size_t i = 0; i < vectors.n; i++)
         n += selection_has_dtype(&selected, vectors.cases[i].id);
@@ -157,7 +157,7 @@ static void list_tuning(struct cli *cli)
 {
     (void)cli;
     char line[512];
-    const char *unused, *path = tuning_file_in_force(&unused);
+    const char *unused_reason, *path = tuning_file_in_force(&unused_reason);
     FILE *file = *path ? fopen(path, "r") : NULL;
     if (!*path) {
         puts("No tuning file: backends are chosen by the features of the CPU, or by "
@@ -167,7 +167,8 @@ static void list_tuning(struct cli *cli)
     }
     if (!file)
         cli_reject("tuning file", path, "%s", strerror(errno));
-    text_print(stdout, "%s: %s\n", unused ? "Not used" : "In force", unused ? unused : path);
+    text_print(stdout, "%s: %s\n", unused_reason ? "Not used" : "In force",
+               unused_reason ? unused_reason : path);
     puts(
         "A call uses the first line of its kernel that fits: backend, dtype, and at most these "
         "bytes.\n");

@@ -1,8 +1,8 @@
 /*
- * The posenc program: finds the command, parses its options and runs it.
+ * The posenc program: finds the command, parses its options and runs it. "posenc table ..." calls command_table(), and
+ * "posenc plot ..." is replaced by the external program posenc-plot (data.h).
  *
- * If there are plug-ins, a command that calls kernels itself runs in a worker. All other commands are external
- * programs, posenc-NAME (data.h).
+ * If there are plug-ins, a command that calls kernels itself runs in a worker, as a plug-in may crash.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "worker.h"
@@ -13,7 +13,6 @@
 #include "select.h"
 #include "base/text/text.h"
 
-#include <errno.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -180,21 +179,6 @@ _Noreturn static void run_external(const char *name, char **argv)
     reject_command(name);
 }
 
-/* Returns the exit code: that of an output that could not be written, else `status`. */
-static int check_stdout(int status)
-{
-    const int error = status == EXIT_USAGE ? 0 : outputs_error(stdout); /* usage was reported */
-    if (outputs_exit_code() != 0)
-        return outputs_exit_code();
-    if (status == EXIT_OK && (outputs_pipe_is_broken() || error == EPIPE))
-        return EXIT_BROKEN_PIPE;
-    if (error != 0 && error != EPIPE) {
-        outputs_complain_stdout(error);
-        return status == EXIT_OK ? EXIT_USAGE : status;
-    }
-    return status;
-}
-
 /* Returns true for a command that calls kernels in its own process; others use workers. */
 static bool calls_kernels(const struct command *command, const struct cli *cli)
 {
@@ -210,7 +194,7 @@ struct command_run {
     struct worker_job job;
     int code;
     bool has_code; /* the worker sent it */
-    int n_polls;   /* polls since a signal was passed on to the worker */
+    int n_polls;   /* calls of pass_signal() since a signal arrived */
 };
 
 static size_t run_with_plugins(void *user, size_t first)
@@ -218,7 +202,7 @@ static size_t run_with_plugins(void *user, size_t first)
     const struct command_run *run = user;
     (void)first;
     plugins_load_all();
-    worker_exit(check_stdout(run->command->run(run->cli)));
+    worker_exit(outputs_finish(run->command->run(run->cli)));
 }
 
 static void receive_exit_code(void *user, json_t *message)
@@ -286,7 +270,7 @@ static int run_command(const struct command *command, struct cli *cli)
         cli_reject("--quick", NULL, "expected without %s",
                    cli->full ? "--full" : "--exhaustive");
     plugins_set_limit(cli->limit);
-    data_plugins();
+    data_load_plugins();
     select_environment(cli);
     tuning_file_select_environment();
     if (calls_kernels(command, cli) && (plugins_exist() || cli->plugin.n > 0))
@@ -323,9 +307,10 @@ int main(int argc, char **argv)
     }
     const char *name = argv[1];
     if (is_one_of(name, "help", "--help", "-h"))
-        return check_stdout(help_command(argv[0], strcmp(name, "help") == 0 ? argv[2] : NULL));
+        return outputs_finish(
+            help_command(argv[0], strcmp(name, "help") == 0 ? argv[2] : NULL));
     if (is_one_of(name, "version", "--version", "-V"))
-        return check_stdout(print_version());
+        return outputs_finish(print_version());
     const struct command *command = find_command(name);
     if (!command)
         run_external(name, argv);
@@ -333,5 +318,5 @@ int main(int argc, char **argv)
     cli = (struct cli){ .command = command->name, .argc = argc, .argv = argv };
     cli_set_command(command->name);
     cli_parse(&cli, command, argc - 1, argv + 1);
-    return check_stdout(run_command(command, &cli));
+    return outputs_finish(run_command(command, &cli));
 }

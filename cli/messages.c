@@ -14,7 +14,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-static const char *command; /* NULL: none */
+static const char *command; /* in messages; NULL: none */
 static bool quiet;
 
 void cli_set_command(const char *name) { command = name; }
@@ -38,6 +38,7 @@ static void print_item(const char *item, const char *value)
         text_print(stderr, "%s: ", *value != '\0' ? value : "(empty)");
 }
 
+/* Prints the message of cli_reject(). */
 static void print_message(const char *item, const char *value, const char *expected,
                           va_list arguments)
 {
@@ -66,9 +67,9 @@ void cli_reject(const char *item, const char *value, const char *expected, ...)
 /* Returns true if `value` may be a misspelling of a name: few letters differ, or the name contains it. */
 static bool is_similar(const char *value, const char *name)
 {
-    size_t length = strlen(value);
-    return strlen(value) <= 96 && (text_edit_distance(value, name) <= 1 + length / 3 ||
-                                   (length >= 3 && strstr(name, value)));
+    const size_t length = strlen(value);
+    return length <= 96 && (text_edit_distance(value, name) <= 1 + length / 3 ||
+                            (length >= 3 && strstr(name, value)));
 }
 
 void cli_reject_name(const char *item, const char *value, const char *const *names, size_t n)
@@ -128,9 +129,9 @@ void *cli_allocate(size_t n, size_t size)
 enum { LINE = 512, STANDARD_WIDTH = 80 };
 
 static const char erase[] = "\r\033[K";
-static const char *current;           /* command of the line; NULL: none */
-static double begun, last;            /* seconds: start, and last drawing */
-static volatile sig_atomic_t visible; /* true while a line is on the terminal */
+static const char *drawn_command;        /* of the line; NULL: none */
+static double begun_s, last_drawn_s;     /* of clock_now() */
+static volatile sig_atomic_t is_visible; /* true while a line is on the terminal */
 
 static bool can_erase(void)
 {
@@ -167,39 +168,40 @@ static void print_time_left(const struct progress *now, double spent, char text[
 void progress_draw(const struct progress *now)
 {
     const double time = clock_now();
-    if (!current || strcmp(current, now->command) != 0) {
-        current = now->command;
-        begun = time;
-        last = 0.0;
+    if (!drawn_command || strcmp(drawn_command, now->command) != 0) {
+        drawn_command = now->command;
+        begun_s = time;
+        last_drawn_s = 0.0;
     }
-    if (time - last < 0.1 || !can_erase())
+    if (time - last_drawn_s < 0.1 || !can_erase())
         return;
-    last = time;
+    last_drawn_s = time;
     char line[LINE], left[48];
     const size_t width = line_width();
-    print_time_left(now, time - begun, left);
+    const char *case_id = now->case_id ? now->case_id : "";
+    print_time_left(now, time - begun_s, left);
     snprintf(line, sizeof line, "%s %.0f/%zu %s%s%s  %s", now->command, floor(now->done),
-             now->total, now->unit, now->notes, left, now->case_id);
-    if (strlen(line) - strlen(now->case_id) > width)
+             now->total, now->unit, now->notes ? now->notes : "", left, case_id);
+    if (strlen(line) - strlen(case_id) > width)
         snprintf(line, sizeof line, "%s %.0f/%zu%s", now->command, floor(now->done), now->total,
                  left);
-    visible = 1;
+    is_visible = 1;
     fprintf(stderr, "%s%.*s", erase, (int)width, line);
     fflush(stderr);
 }
 
 void progress_clear(void)
 {
-    current = NULL;
-    if (!visible)
+    drawn_command = NULL;
+    if (!is_visible)
         return;
-    visible = 0;
+    is_visible = 0;
     fputs(erase, stderr);
     fflush(stderr);
 }
 
 void progress_erase_in_handler(void)
 {
-    if (visible && write(STDERR_FILENO, erase, sizeof erase - 1) < 0)
-        visible = 0;
+    if (is_visible && write(STDERR_FILENO, erase, sizeof erase - 1) < 0)
+        is_visible = 0;
 }

@@ -1,6 +1,8 @@
 /*
- * Messages, notes and the progress line on standard error. Error messages have one form, "posenc table: --grid: x:
- * expected ...": the command, the option, its value, and the accepted values.
+ * Messages, notes and the progress line on standard error. Error messages have one form, the command, the option or
+ * another item, its value, and the accepted values:
+ *
+ *     posenc table: --grid: x: expected an integer from 1 to 1073741824
  */
 #ifndef POSENC_CLI_MESSAGES_H
 #define POSENC_CLI_MESSAGES_H
@@ -9,8 +11,8 @@
 
 #include <posenc.h>
 
-/* Prints such a message and exits the program with EXIT_USAGE. `value` may be NULL. Outputs
- * that are not complete have no name yet, so nothing is left behind. Not for workers that run checks or timings. */
+/* Prints such a message and exits the program with EXIT_USAGE. `value` may be NULL. Outputs that are not complete have no
+ * name yet, so nothing is left behind. Not for workers that run checks or timings. */
 _Noreturn void cli_reject(const char *item, const char *value, const char *expected, ...)
     PRINTF_LIKE(3, 4);
 /* Does the same for a name that is none of `names`: suggests similar ones, or all of a short list. */
@@ -36,16 +38,16 @@ void *cli_allocate(size_t n, size_t size);
 
 /* ---- Progress ---- */
 
-/* Progress line: the command, the part that is done, and an estimate of the remaining time. It is erased at the end. None
- * is drawn if stderr is not a terminal, or a terminal that cannot erase (TERM=dumb). */
+/* Progress line, such as "verify 12/140 kernels on backends, about 5 s left  avx2 alibi/f32/given/l2". It is erased at
+ * the end. None is drawn if stderr is not a terminal, or a terminal that cannot erase (TERM=dumb). */
 struct progress {
     const char *command; /* "verify" */
     const char *unit;    /* "shapes": unit of `done` and `total` */
     double done;         /* may have a fraction */
     size_t total;
     double most_s;       /* limit of the total time in seconds; 0: unknown */
-    const char *notes;   /* ", 2 FAILED"; or "" */
-    const char *case_id; /* current case; cut at the end of the line */
+    const char *notes;   /* ", 2 FAILED"; NULL: none */
+    const char *case_id; /* current case, cut at the end of the line; NULL: none */
 };
 
 /* Draws the line, at most ten times a second. The time starts with the first call of a command. */

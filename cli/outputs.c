@@ -1,6 +1,7 @@
 /*
- * Opens and writes output files (see outputs.h). A new file is written without a name in the folder of its target. When
- * all outputs are complete, it is copied to a temporary name, which is renamed to the target.
+ * Opens and writes output files (see outputs.h). For -o run.jsonl, the records go to an unnamed file in the folder of
+ * run.jsonl, its target. When all outputs are complete, that file is copied to run.jsonl.posenc-XXXXXX, which is
+ * renamed to run.jsonl. A pipe, a device or standard output is written directly.
  */
 #define _GNU_SOURCE
 #include "outputs.h"
@@ -17,9 +18,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static volatile sig_atomic_t interrupted; /* number of the first signal */
-static bool pipe_is_broken;               /* the reader of an output went away */
-static int failed;                        /* exit code of an external program that failed */
+static volatile sig_atomic_t first_signal; /* 0: none */
+static bool pipe_is_broken;                /* the reader of an output went away */
+static int external_exit_code;             /* of an external program that failed */
 
 /* ---- Signals ---- */
 
@@ -28,8 +29,8 @@ const int end_signals[N_END_SIGNALS] = { SIGINT, SIGTERM, SIGHUP };
 /* Stores the number of the first signal. The second signal ends the process. */
 static void on_signal(int number)
 {
-    if (!interrupted) {
-        interrupted = number;
+    if (!first_signal) {
+        first_signal = number;
         return;
     }
     progress_erase_in_handler();
@@ -49,7 +50,7 @@ void outputs_catch_signals(void)
     }
 }
 
-int outputs_interrupted(void) { return interrupted; }
+int outputs_interrupted(void) { return first_signal; }
 
 /* Replaces the default action of SIGPIPE, so that other outputs are written after a reader went away. */
 static void on_pipe(int number) { (void)number; }
@@ -71,11 +72,8 @@ void outputs_reserve_standard_streams(void)
             abort();
 }
 
-bool outputs_pipe_is_broken(void) { return pipe_is_broken; }
-
-int outputs_exit_code(void) { return failed; }
-
-int outputs_error(FILE *stream)
+/* Flushes a stream. Returns the errno of a failure, or 0. */
+static int flush_stream(FILE *stream)
 {
     errno = 0;
     if (fflush(stream) != 0 && errno != 0)
@@ -86,12 +84,25 @@ int outputs_error(FILE *stream)
     return write(fileno(stream), "\n", 1) < 0 ? errno : EIO;
 }
 
-void outputs_complain_stdout(int error)
+static void complain_stdout(int error)
 {
     if (error == EBADF)
         cli_complain("output", NULL, "standard output is closed");
     else
         cli_complain("output", NULL, "standard output cannot be written: %s", strerror(error));
+}
+
+int outputs_finish(int status)
+{
+    const int error = status == EXIT_USAGE ? 0 : flush_stream(stdout); /* usage was reported */
+    if (external_exit_code != 0)
+        return external_exit_code;
+    if (status == EXIT_OK && (pipe_is_broken || error == EPIPE))
+        return EXIT_BROKEN_PIPE;
+    if (error == 0 || error == EPIPE)
+        return status;
+    complain_stdout(error);
+    return status == EXIT_OK ? EXIT_USAGE : status;
 }
 
 /* ---- Targets ---- */
@@ -104,7 +115,7 @@ _Noreturn static void reject_path(const char *path, const char *error)
 
 _Noreturn static void reject_stdout(int error)
 {
-    outputs_complain_stdout(error);
+    complain_stdout(error);
     worker_exit(EXIT_USAGE);
 }
 
@@ -115,13 +126,13 @@ static bool matches_format(const struct output_format *format, const char *path)
     FILE *in = fopen(path, "rb");
     if (!in)
         return false;
-    size_t n = fread(begin, 1, sizeof begin - 1, in);
-    bool read = !ferror(in);
+    const size_t n = fread(begin, 1, sizeof begin - 1, in);
+    const bool is_read = !ferror(in);
     fclose(in);
     for (size_t i = 0; i < n; i++)
         begin[i] = begin[i] == '\0' ? ' ' : begin[i] < '\0' || begin[i] > '~' ? '?' : begin[i];
     begin[n] = '\0';
-    return read && (n == 0 || fnmatch(format->begins, begin, 0) == 0);
+    return is_read && (n == 0 || fnmatch(format->begins, begin, 0) == 0);
 }
 
 /* Rejects a target that another output of this run has, and an existing file of another format. */
@@ -189,16 +200,17 @@ static mode_t mode_for(const char *target)
     return 0666 & ~mask;
 }
 
-static bool copy(FILE *from, int to)
+/* Copies a stream to a descriptor. Returns false on an error, with errno. */
+static bool copy_stream(FILE *from, int to)
 {
     char bytes[1 << 16];
     bool ok = true;
     rewind(from);
     for (size_t n; ok && (n = fread(bytes, 1, sizeof bytes, from)) > 0;)
-        for (size_t at = 0; ok && at < n;) {
-            const ssize_t written = write(to, bytes + at, n - at);
+        for (size_t done = 0; ok && done < n;) {
+            const ssize_t written = write(to, bytes + done, n - done);
             ok = written > 0 || (written < 0 && errno == EINTR);
-            at += written > 0 ? (size_t)written : 0;
+            done += written > 0 ? (size_t)written : 0;
         }
     return ok && !ferror(from);
 }
@@ -213,8 +225,8 @@ static int publish(const struct output_file *output)
         sigaddset(&signals, end_signals[i]);
     sigprocmask(SIG_BLOCK, &signals, &before);
     const int file = create_temporary(output->target, &name);
-    bool ok =
-        file >= 0 && copy(output->stream, file) && fchmod(file, mode_for(output->target)) == 0;
+    bool ok = file >= 0 && copy_stream(output->stream, file) &&
+              fchmod(file, mode_for(output->target)) == 0;
     int error = ok ? 0 : errno;
     if (file >= 0 && (close(file) != 0 || (ok && rename(name, output->target) != 0))) {
         error = errno;
@@ -248,6 +260,7 @@ static void open_file(const struct cli *cli, const struct outputs *outputs,
         reject_path(output->path, strerror(errno));
 }
 
+/* Opens a file, or standard output if `path` is NULL. */
 static void add_output(const struct cli *cli, struct outputs *outputs,
                        const struct output_format *format, const char *path)
 {
@@ -272,6 +285,7 @@ static void add_output(const struct cli *cli, struct outputs *outputs,
         reject_stdout(EBADF);
 }
 
+/* Opens the output of a request FORMAT or FORMAT:PATH. */
 static void add_request(const struct cli *cli, struct outputs *outputs, const char *request)
 {
     const int length = (int)strcspn(request, ":");
@@ -318,13 +332,13 @@ void outputs_discard(struct outputs *outputs)
 }
 
 /* Has an external program write its format. If it fails, the other outputs are kept, so that no records are lost. */
-static void export(struct output_file *output, const json_t *records)
+static void write_external(struct output_file *output, const json_t *records)
 {
     const int status = external_write_format(output->format, records, output->stream);
     pipe_is_broken = pipe_is_broken || status == EXIT_BROKEN_PIPE;
     if (status == EXIT_OK || status == EXIT_BROKEN_PIPE)
         return;
-    failed = status;
+    external_exit_code = status;
     discard(output);
 }
 
@@ -335,7 +349,7 @@ void outputs_write(struct outputs *outputs, const json_t *records, const FILE *w
         if (output->stream == written)
             continue;
         if (output->format->program)
-            export(output, records);
+            write_external(output, records);
         else if (format_write(output->format, records, output->stream) != 0 &&
                  !ferror(output->stream))
             cli_reject("--out", output->format->name, "could not be rendered");
@@ -346,7 +360,7 @@ void outputs_commit(struct outputs *outputs)
 {
     for (size_t i = 0; i < outputs->n; i++) { /* rename nothing before all is written */
         const struct output_file *output = &outputs->output[i];
-        const int error = output->stream ? outputs_error(output->stream) : 0;
+        const int error = output->stream ? flush_stream(output->stream) : 0;
         pipe_is_broken = pipe_is_broken || error == EPIPE;
         if (error != 0 && error != EPIPE && !output->path)
             reject_stdout(error);

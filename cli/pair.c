@@ -20,12 +20,13 @@
 static const char *const part_names[] = { "results", "code", "times", "counts" };
 enum { N_PARTS = sizeof part_names / sizeof *part_names };
 
+/* Returns true if --part names a part, or for "code" and "times" without that option. */
 static bool has_part(const struct cli *cli, const char *name)
 {
-    bool found = cli->part.n == 0 && (strcmp(name, "code") == 0 || strcmp(name, "times") == 0);
     for (size_t i = 0; i < cli->part.n; i++)
-        found = found || strcmp(cli->part.item[i], name) == 0;
-    return found;
+        if (strcmp(cli->part.item[i], name) == 0)
+            return true;
+    return cli->part.n == 0 && (strcmp(name, "code") == 0 || strcmp(name, "times") == 0);
 }
 
 /* ---- Builds ---- */
@@ -51,9 +52,9 @@ static json_t *build_record(const struct library *library)
     static char block[1 << 16];
     struct sha256 hash;
     char sha256[65];
-    off_t at = 0;
+    off_t done = 0;
     sha256_init(&hash);
-    for (ssize_t n; (n = pread(library->file, block, sizeof block, at)) > 0; at += n)
+    for (ssize_t n; (n = pread(library->file, block, sizeof block, done)) > 0; done += n)
         sha256_update(&hash, block, (size_t)n);
     sha256_final(&hash, sha256);
     return json_pack("{s:o,s:s,s:I,s:s,s:b}", "path", record_string(library->path), "version",
@@ -73,15 +74,16 @@ static const struct implementation *find_usable(const struct library *library, c
                : NULL;
 }
 
+/* Adds the backends of a build whose names are new. */
 static void add_backends(struct pair_run *run, const struct library *library)
 {
     for (size_t i = 0; i < library->n && run->n_backends < BACKENDS_MAX; i++) {
         const struct posenc_backend *backend = library->implementations[i].backend;
-        size_t at = 0;
-        while (at < run->n_backends &&
-               strcmp(run->backends[at].descriptor->name, backend->name) != 0)
-            at++;
-        if (at == run->n_backends)
+        size_t same = 0; /* index of the backend with that name */
+        while (same < run->n_backends &&
+               strcmp(run->backends[same].descriptor->name, backend->name) != 0)
+            same++;
+        if (same == run->n_backends)
             run->backends[run->n_backends++] =
                 (struct pair_backend){ .descriptor = backend,
                                        .base = find_usable(run->base, backend->name),
@@ -134,7 +136,7 @@ static bool has_backend(const struct pair_run *run, enum posenc_kernel kernel)
     return false;
 }
 
-static bool is_in_memory(const struct bench_case *c) { return strcmp(c->level, "DRAM") == 0; }
+static bool is_in_dram(const struct bench_case *c) { return strcmp(c->level, "DRAM") == 0; }
 
 /* Keeps the selected cases whose kernel a backend provides. */
 static void choose_cases(struct pair_run *run)
@@ -143,13 +145,12 @@ static void choose_cases(struct pair_run *run)
     const struct cli *cli = session->cli;
     struct bench_case *cases = NULL;
     const size_t n = session_list_cases(session, &cases);
-    const bool with_memory = cli->full || cli->kernel.n > 0 || cli->cases.n > 0 ||
-                             cli->problem || session->n_models > 0;
+    const bool with_dram = cli->full || cli->kernel.n > 0 || cli->cases.n > 0 || cli->problem ||
+                           session->n_models > 0;
     run->cases = cases;
     for (size_t i = 0; i < n; i++)
         if (has_backend(run, cases[i].problem.kernel) &&
-            (with_memory || !is_in_memory(&cases[i])) &&
-            session_wants_case(session, cases[i].id))
+            (with_dram || !is_in_dram(&cases[i])) && session_wants_case(session, cases[i].id))
             cases[run->n_cases++] = cases[i];
     if (run->n_cases > 0)
         return;
@@ -185,14 +186,15 @@ static void make_rows(struct pair_run *run)
 {
     const struct cli *cli = run->session.cli;
     const size_t most = run->n_cases * run->n_backends;
-    const bool on_all =
+    const bool all_backends =
         cli->full || cli->problem || run->session.n_models > 0 || cli->backend.n > 0;
     run->rows = cli_allocate(most, sizeof *run->rows);
     run->chosen = cli_allocate(most, sizeof *run->chosen);
     for (size_t c = 0; c < run->n_cases; c++)
-        add_rows(run, &run->cases[c], is_in_memory(&run->cases[c]) && !on_all);
+        add_rows(run, &run->cases[c], is_in_dram(&run->cases[c]) && !all_backends);
 }
 
+/* Selects a row. Only rows that both builds provide are timed. */
 static void select_row(struct pair_run *run, struct pair_row *row)
 {
     if (row->providers == PROVIDED_BY_BOTH && !row->chosen)

@@ -1,6 +1,7 @@
 /*
  * posenc pair: compares two builds of the library, base and head, in one process. posenc compare
- * (reports/posenc/compare) runs it several times and derives the verdicts from its records.
+ * (reports/posenc/compare) runs it several times and derives the verdicts from its records. A row is a case on a
+ * backend: alibi/f32/given/l2 on avx2.
  */
 #ifndef POSENC_CLI_PAIR_H
 #define POSENC_CLI_PAIR_H

@@ -20,10 +20,10 @@ struct result_comparison {
     struct pair_run *run;
     struct checks checks;
     struct conf_options options;
-    struct checks_implementation
-        implementations[2 * BACKENDS_MAX]; /* base and head of each backend */
-    struct problem_line *extra;
-    size_t n_extra;
+    /* Base and head of each backend: base has an even index, and head the next one. */
+    struct checks_implementation implementations[2 * BACKENDS_MAX];
+    struct problem_line *timed; /* timed problems that fit a cache */
+    size_t n_timed;
     size_t n_checks, n_failed; /* of head, for the current kernel and backend */
     size_t current;            /* index of the implementation, in the worker */
 };
@@ -33,41 +33,43 @@ static size_t base_of(size_t index) { return index - index % 2; }
 
 /* ---- In the worker ---- */
 
-static json_t *error_of_build(double max, float value)
+/* Returns the largest error of a build, and its value there. */
+static json_t *error_record(double max, float value)
 {
     return json_pack("{s:o,s:o}", "max", record_number(max), "value",
                      record_hex((double)value));
 }
 
-/* Sends a record of outputs that differ. */
+/* Sends a record of outputs that differ, with the largest errors if there is a metric. */
 static void send_change(void *user, const struct output_change *c)
 {
     const struct result_comparison *comparison = user;
     const struct conf_result *r = &c->head;
-    const bool worse = r->max > c->base_max, better = r->max < c->base_max;
+    const bool is_worse = r->max > c->base_max, is_better = r->max < c->base_max;
     if (!selection_has_dtype(&comparison->run->session.selected, r->id))
         return;
-    json_t *record = record_merge(
-        emit_result("change", r->kernel, case_dtype(r->id), r->numerics, r->id, r->backend),
-        json_pack("{s:s,s:s,s:o}", "suite", r->suite, "what", "bits", "worse",
-                  worse || better ? json_boolean(worse) : json_null()));
-    if (r->metric) /* the largest errors by the oracle */
+    json_t *record =
+        emit_result("change", r->kernel, case_dtype(r->id), r->numerics, r->id, r->backend);
+    record = record_merge(
+        record, json_pack("{s:s,s:s,s:o}", "suite", r->suite, "what", "bits", "worse",
+                          is_worse || is_better ? json_boolean(is_worse) : json_null()));
+    if (r->metric)
         record =
             record_merge(record, json_pack("{s:o,s:o,s:s,s:o,s:s,s:o}", "base",
-                                           error_of_build(c->base_max, c->base_got), "head",
-                                           error_of_build(r->max, r->got), "metric", r->metric,
+                                           error_record(c->base_max, c->base_got), "head",
+                                           error_record(r->max, r->got), "metric", r->metric,
                                            "limit", record_number(r->limit), "worst_at",
                                            r->worst_at, "want", record_hex(r->want)));
-    worker_send(record_merge(
-        record,
-        json_pack("{s:I,s:I,s:{s:s,s:o,s:o},s:s*}", "moved", (json_int_t)c->n_moved, "of",
-                  (json_int_t)c->n_values, "first", "worst_at", c->first, "base",
-                  record_hex((double)c->first_base), "head", record_hex((double)c->first_head),
-                  "problem", r->problem[0] ? r->problem : NULL)));
+    record = record_merge(record, json_pack("{s:I,s:I,s:{s:s,s:o,s:o},s:s*}", "moved",
+                                            (json_int_t)c->n_moved, "of",
+                                            (json_int_t)c->n_values, "first", "worst_at",
+                                            c->first, "base", record_hex((double)c->first_base),
+                                            "head", record_hex((double)c->first_head),
+                                            "problem", r->problem[0] ? r->problem : NULL));
+    worker_send(record);
 }
 
-/* Sends checks of a problem that only one build could run. Sends neither if both fail in the same way: that is no
- * change. */
+/* Sends checks of a problem that only one build could run. If both fail in the same way, nothing has changed. */
 static void send_fault(void *user, const struct conf_result *base,
                        const struct conf_result *head)
 {
@@ -86,7 +88,7 @@ static bool has_kernel(const struct result_comparison *comparison, size_t index,
     return backend && posenc_backend_provides(backend, kernel);
 }
 
-/* Sends a check that belongs to no suite. */
+/* Sends a check that belongs to no suite: alibi/f32/supported or alibi/f32/ended. */
 static void send_own_check(const struct result_comparison *comparison,
                            enum posenc_kernel kernel, enum posenc_dtype dtype, const char *name,
                            bool is_supported)
@@ -115,8 +117,8 @@ static void compare_outputs(void *user, size_t index, enum posenc_kernel kernel)
         .options = &(struct conf_options){ .vectors = comparison->options.vectors },
         .base = &comparison->implementations[base].implementation,
         .head = &comparison->implementations[index].implementation,
-        .extra = comparison->extra,
-        .n_extra = comparison->n_extra,
+        .extra = comparison->timed,
+        .n_extra = comparison->n_timed,
         .on_change = send_change,
         .on_fault = send_fault,
         .user = comparison
@@ -129,7 +131,7 @@ static void compare_outputs(void *user, size_t index, enum posenc_kernel kernel)
     if (base_has && head_has)
         seen = changes_find(&request, kernel);
     for (int dtype = 0; dtype < N_DTYPES; dtype++)
-        if (!comparison->run->session.selected.any_dtype ||
+        if (!comparison->run->session.selected.names_dtypes ||
             comparison->run->session.selected.dtypes[dtype])
             send_own_check(comparison, kernel, (enum posenc_dtype)dtype, "supported",
                            head_has && (dtype == POSENC_DTYPE_F32 || backend->f16_bf16));
@@ -179,7 +181,6 @@ static void show_progress(void *user, size_t done, size_t total)
     (void)user;
     progress_draw(&(struct progress){ .command = "pair results",
                                       .unit = "kernels on backends of either build",
-                                      .notes = "",
                                       .done = (double)done,
                                       .total = total });
 }
@@ -190,11 +191,11 @@ static void show_progress(void *user, size_t done, size_t total)
 static void list_timed(struct result_comparison *comparison)
 {
     const struct pair_run *run = comparison->run;
-    comparison->extra = cli_allocate(run->n_cases, sizeof *comparison->extra);
+    comparison->timed = cli_allocate(run->n_cases, sizeof *comparison->timed);
     for (size_t i = 0; i < run->n_cases; i++) {
         const char *slash = strrchr(run->cases[i].id, '/');
         if (problem_working_set(&run->cases[i].problem) <= most_bytes)
-            comparison->extra[comparison->n_extra++] =
+            comparison->timed[comparison->n_timed++] =
                 (struct problem_line){ .name = slash ? slash + 1 : run->cases[i].id,
                                        .problem = run->cases[i].problem };
     }
@@ -246,7 +247,7 @@ void pair_compare_results(struct pair_run *run)
     list_timed(comparison);
     list_implementations(comparison);
     checks_run(&comparison->checks);
-    free(comparison->extra);
+    free(comparison->timed);
     free(comparison);
     progress_clear();
     session_exit_if_interrupted(session);

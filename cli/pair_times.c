@@ -7,12 +7,17 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { MIN_ROUNDS = 5, QUICK_ROUNDS = 31, FULL_ROUNDS = 61, DISPLACED_BYTES = 16384 };
+enum { MIN_ROUNDS = 5, QUICK_ROUNDS = 31, FULL_ROUNDS = 61 };
+enum {
+    MOST_STACK_BYTES = 16384,
+    MOST_HEAP_BYTES = 65536
+}; /* displaced, see pair_time_rows() */
 /* Defaults of --time-limit, in seconds. */
 static const double TIMES_S = 12.0, COUNTS_S = 15.0;
 
 /* ---- Records ---- */
 
+/* Returns a record of a row with the members that all results have. */
 static json_t *record_of(const char *kind, const struct pair_row *row)
 {
     const struct bench_case *c = row->bench_case;
@@ -126,6 +131,7 @@ static bool is_interrupted(void *user)
     return outputs_interrupted() != 0;
 }
 
+/* Times the rows of a group for so many seconds. */
 static void time_group(struct row_group *group, double share_s)
 {
     struct pair_run *run = group->run;
@@ -160,17 +166,18 @@ static double deadline_of(const struct cli *cli, double default_s)
     return clock_now() + (isnan(cli->time_limit) ? default_s : cli->time_limit);
 }
 
+/* Times all rows. Each group gets the share of the remaining time that its number of rows is of the remaining rows. */
 static void time_all(struct pair_run *run)
 {
     const double deadline = deadline_of(run->session.cli, TIMES_S);
-    for (size_t at = 0; at < run->n_chosen && !is_interrupted(NULL);) {
-        struct row_group group = { run, run->chosen + at, 1 };
-        while (at + group.n < run->n_chosen &&
+    for (size_t done = 0; done < run->n_chosen && !is_interrupted(NULL);) {
+        struct row_group group = { run, run->chosen + done, 1 };
+        while (done + group.n < run->n_chosen &&
                group.rows[group.n]->bench_case == group.rows[0]->bench_case)
             group.n++;
-        const double share = (double)group.n / (double)(run->n_chosen - at);
+        const double share = (double)group.n / (double)(run->n_chosen - done);
         time_group(&group, fmax(deadline - clock_now(), 0.0) * share);
-        at += group.n;
+        done += group.n;
     }
 }
 
@@ -178,18 +185,17 @@ static void time_all(struct pair_run *run)
  * processes. Address-space randomisation moves whole pages only. */
 void pair_time_rows(struct pair_run *run)
 {
-    const size_t bytes = rng_u64(run->seed, 0) % DISPLACED_BYTES / 16 * 16;
+    const size_t bytes = rng_u64(run->seed, 0) % MOST_STACK_BYTES / 16 * 16;
     volatile char *displaced = __builtin_alloca(bytes + 1);
     displaced[bytes] = 0;
-    char *heap = cli_allocate((size_t)rng_u64(run->seed, bytes) % 65536 + 1, 1);
+    char *heap = cli_allocate((size_t)rng_u64(run->seed, bytes) % MOST_HEAP_BYTES + 1, 1);
     time_all(run);
     free(heap);
 }
 
 /* ---- Instructions ---- */
 
-/* Returns true if two rows differ at most in their shape. Both have one count, as instructions are counted on fixed
- * shapes. */
+/* Returns true if two rows differ at most in their shape, as instructions are counted on fixed shapes. */
 static bool have_same_count(const struct pair_row *a, const struct pair_row *b)
 {
     const struct problem *p = &a->bench_case->problem, *q = &b->bench_case->problem;

@@ -21,16 +21,17 @@ struct plugin {
     struct posenc_backend stub;
     enum plugin_kind kind;
     char path[WORKER_PATH];
-    struct stat file;
-    /* Members that its worker sent: "facts" of the plug-in, or "load_error"; "error" if the file is no plug-in. */
+    struct stat file; /* identifies a library that is named twice */
+    /* The member that its worker sent: "facts", the properties of the plug-in; "load_error"; or "error" if the file is
+     * no plug-in. A plug-in with a load_error gets facts that name its file. */
     json_t *report;
     bool is_loaded; /* into this process */
 };
 
 static struct plugin *plugins[MOST_PLUGINS];
 static size_t n_plugins;
-static bool loads_all; /* new plug-ins are loaded at once */
-static double limit_s = (double)NAN;
+static bool loads_all;                               /* new plug-ins are loaded at once */
+static double limit_s = (double)NAN;                 /* seconds of --limit; NaN: the default */
 static const char loading[] = "while it was loaded"; /* activity of a worker */
 
 void plugins_set_limit(double seconds) { limit_s = seconds; }
@@ -67,8 +68,9 @@ static json_t *facts_of(const struct posenc_backend *backend, int lanes)
 }
 
 /* Stores the result of lanes(), which has to be the same each time and at most the padding of frequencies; 0 if the CPU
- * lacks features that the plug-in requires, since lanes() may execute such instructions. */
-static bool find_lanes(const struct posenc_backend *backend, int *lanes, char *error)
+ * lacks features that the plug-in requires, since lanes() may execute such instructions. Returns false, and writes a
+ * reason, if it is neither. */
+static bool find_lanes(const struct posenc_backend *backend, int *lanes, char *reason)
 {
     *lanes = 0;
     if (!backend->lanes || posenc_backend_unavailable_reason(backend))
@@ -77,11 +79,25 @@ static bool find_lanes(const struct posenc_backend *backend, int *lanes, char *e
     *lanes = backend->lanes();
     const int again = backend->lanes();
     if (again != *lanes)
-        snprintf(error, PLUGIN_ERROR, "lanes() is %d, then %d", *lanes, again);
+        snprintf(reason, PLUGIN_ERROR, "lanes() is %d, then %d", *lanes, again);
     else if (again < 1 || again > MOST_LANES)
-        snprintf(error, PLUGIN_ERROR, "lanes() is %d: expected 1 to %d", again, MOST_LANES);
+        snprintf(reason, PLUGIN_ERROR, "lanes() is %d: expected 1 to %d", again, MOST_LANES);
     else
         return true;
+    return false;
+}
+
+enum { REASON = PLUGIN_ERROR + 16 };
+
+/* Stores the vector width of a plug-in. Returns false, and writes a reason, if its kernels cannot be called. */
+static bool check_plugin(const struct plugin *plugin, const struct posenc_backend *backend,
+                         int *lanes, char reason[REASON])
+{
+    char error[PLUGIN_ERROR];
+    if (plugin_check(backend, error))
+        return find_lanes(backend, lanes, reason);
+    snprintf(reason, REASON, "the %s %s",
+             plugin->kind == PLUGIN_LIBRARY ? "plug-in" : "program", error);
     return false;
 }
 
@@ -90,22 +106,16 @@ static size_t report_plugin(void *user, size_t first)
 {
     const struct plugin *plugin = user;
     const bool is_library = plugin->kind == PLUGIN_LIBRARY;
-    char error[PLUGIN_ERROR] = "", text[PLUGIN_ERROR + 16];
+    char reason[REASON] = "";
     int lanes;
     worker_set_activity(is_library, "%s", loading);
-    const struct posenc_backend *found = open_plugin(plugin, error);
-    const bool is_plugin = found || (plugin->kind == PLUGIN_PROGRAM && program_has_started()),
-               is_valid = found && plugin_check(found, error);
-    snprintf(text, sizeof text, "%s%s",
-             !found       ? ""
-             : is_library ? "the plug-in "
-                          : "the program ",
-             error);
-    if (is_valid && find_lanes(found, &lanes, text))
-        worker_send(json_pack("{s:o}", "facts", facts_of(found, lanes)));
+    const struct posenc_backend *backend = open_plugin(plugin, reason);
+    const bool is_plugin = backend || (plugin->kind == PLUGIN_PROGRAM && program_has_started());
+    if (backend && check_plugin(plugin, backend, &lanes, reason))
+        worker_send(json_pack("{s:o}", "facts", facts_of(backend, lanes)));
     else
         worker_send(
-            json_pack("{s:o}", is_plugin ? "load_error" : "error", record_string(text)));
+            json_pack("{s:o}", is_plugin ? "load_error" : "error", record_string(reason)));
     worker_set_activity(false, is_library ? "while it was unloaded" : "after its hello");
     plugins_unload();
     return first + 1;
@@ -166,41 +176,41 @@ static void load_in_worker(struct plugin *plugin)
 #include <posenc_kernels.def>
 #undef POSENC_KERNEL
 
-/* Vector width of the plug-in that was loaded last. */
+/* Vector width of the plug-in that was loaded last, for the function `lanes` of every stub. */
 static int32_t loaded_lanes;
 static int32_t get_loaded_lanes(void) { return loaded_lanes; }
 
 static void fill_stub(struct plugin *plugin)
 {
-    struct posenc_backend *b = &plugin->stub;
+    struct posenc_backend *stub = &plugin->stub;
     const json_t *facts = json_object_get(plugin->report, "facts"),
                  *kernels = json_object_get(facts, "kernels");
-    b->size = sizeof *b;
-    b->abi = POSENC_ABI;
-    b->name = record_text(facts, "name");
-    b->family = record_text(facts, "family");
-    b->description = record_text(facts, "description");
-    b->required_features = record_text(facts, "required_features");
-    b->lanes = json_is_true(json_object_get(facts, "has_lanes")) ? get_loaded_lanes : NULL;
-    b->fused = json_is_true(json_object_get(facts, "fused"));
-    b->f16_bf16 = json_is_true(json_object_get(facts, "f16_bf16"));
-    b->allows_contraction = json_is_true(json_object_get(facts, "allows_contraction"));
+    stub->size = sizeof *stub;
+    stub->abi = POSENC_ABI;
+    stub->name = record_text(facts, "name");
+    stub->family = record_text(facts, "family");
+    stub->description = record_text(facts, "description");
+    stub->required_features = record_text(facts, "required_features");
+    stub->lanes = json_is_true(json_object_get(facts, "has_lanes")) ? get_loaded_lanes : NULL;
+    stub->fused = json_is_true(json_object_get(facts, "fused"));
+    stub->f16_bf16 = json_is_true(json_object_get(facts, "f16_bf16"));
+    stub->allows_contraction = json_is_true(json_object_get(facts, "allows_contraction"));
 #define POSENC_KERNEL(ID, kernel, ...)                                                         \
-    b->kernel = json_object_get(kernels, #kernel) ? absent_##kernel : NULL;
+    stub->kernel = json_object_get(kernels, #kernel) ? absent_##kernel : NULL;
 #include <posenc_kernels.def>
 #undef POSENC_KERNEL
 }
 
-/* Returns facts for a plug-in that cannot be loaded: named after its file, and with all kernels, so that each kernel gets
- * a failed result. */
+/* Returns facts for a plug-in that cannot be loaded: named after its file ("My-rope.so": "_y_rope"), and with all
+ * kernels, so that each kernel gets a failed result. */
 static json_t *unloadable_facts(const struct plugin *plugin)
 {
     const char *slash = strrchr(plugin->path, '/'), *file = slash ? slash + 1 : plugin->path;
     char name[64] = "plugin", description[256];
     for (size_t n = 0; file[n] != '\0' && file[n] != '.' && n < sizeof name - 1; n++) {
-        const bool good =
+        const bool is_allowed =
             (file[n] >= 'a' && file[n] <= 'z') || (file[n] >= '0' && file[n] <= '9');
-        name[n] = good ? file[n] : '_';
+        name[n] = is_allowed ? file[n] : '_';
         name[n + 1] = '\0';
     }
     snprintf(description, sizeof description, "cannot be loaded: %.200s",
@@ -256,8 +266,8 @@ const struct posenc_backend *plugins_make_stub(enum plugin_kind kind, const char
                                                char error[PLUGIN_ERROR])
 {
     struct stat file = { .st_ino = 0 }; /* dlopen() reports a missing file */
-    const bool there = kind == PLUGIN_LIBRARY && stat(path, &file) == 0;
-    struct plugin *plugin = there ? find_by_file(&file) : NULL;
+    const bool exists = kind == PLUGIN_LIBRARY && stat(path, &file) == 0;
+    struct plugin *plugin = exists ? find_by_file(&file) : NULL;
     if (strlen(path) >= WORKER_PATH) {
         snprintf(error, PLUGIN_ERROR, "expected at most %d characters", WORKER_PATH - 1);
         return NULL;
@@ -313,8 +323,8 @@ int plugins_lanes(const struct posenc_backend *backend)
 
 bool plugins_exist(void) { return n_plugins > 0; }
 
-/* Returns true if a program has the properties of its first start. */
-static bool has_facts_of(const struct plugin *plugin, const struct posenc_backend *found)
+/* Returns true if a program that was started again has the properties of its first start. */
+static bool has_same_facts(const struct plugin *plugin, const struct posenc_backend *found)
 {
     json_t *facts = facts_of(found, 0);
     const bool same = json_equal(facts, json_object_get(plugin->report, "facts"));
@@ -333,7 +343,7 @@ void plugins_load(const struct posenc_backend *backend)
     const struct posenc_backend *found = open_plugin(plugin, error);
     if (!found && plugin->kind == PLUGIN_PROGRAM)
         worker_fail(error);
-    if (found && plugin->kind == PLUGIN_PROGRAM && !has_facts_of(plugin, found))
+    if (found && plugin->kind == PLUGIN_PROGRAM && !has_same_facts(plugin, found))
         worker_fail("the program's hello is not that of its first start");
     if (!found || !plugin_check(found, error)) {
         text_print(stderr, "posenc: %s: %s\n", plugin->path, error);

@@ -1,7 +1,8 @@
 /*
- * Plug-ins. The main process never loads one. A worker loads it and reports its properties; from these the main process
- * makes a stub, a backend of the same name whose kernels are not implemented. Workers that start later load the plug-in
- * and copy its functions into the stub (plugins_load()). Programs that answer prompts are plug-ins, too.
+ * Plug-ins, which the main process never loads, as they may crash. For --plugin mine.so, a worker loads the file and
+ * reports its properties: name "mine", kernels "alibi", ... From these the main process makes a stub, a backend of the
+ * same name whose kernels are not implemented. Workers that start later load the plug-in and copy its functions into
+ * the stub (plugins_load()). Programs that answer prompts are plug-ins, too.
  */
 #ifndef POSENC_CLI_PLUGINS_H
 #define POSENC_CLI_PLUGINS_H
@@ -9,7 +10,7 @@
 #include "conformance/engine/engine.h"
 #include "conformance/engine/library.h"
 
-/* Kinds of plug-ins, and what the path of one is. A program is loaded by starting it. */
+/* Kinds of plug-ins, by their path. A program is loaded by starting it. */
 enum plugin_kind {
     PLUGIN_LIBRARY, /* path of a shared library */
     PLUGIN_PROGRAM, /* command of a program that answers prompts (conformance/program) */
@@ -34,12 +35,14 @@ enum program_mode plugins_program_mode(const struct posenc_backend *backend);
 /* Returns how loading failed, or the defect of its function lanes(), or NULL. The stub of such a plug-in claims to
  * provide all kernels, so that each gets a failed result. */
 const char *plugins_load_error(const struct posenc_backend *backend);
-/* Returns the vector width, or 0 if it is unknown. */
+/* Returns the vector width in f32 elements, or 0 if it is unknown. */
 int plugins_lanes(const struct posenc_backend *backend);
+
+/* ---- In a worker ---- */
 
 /* Ends the program that was started in this worker, if any. */
 void plugins_unload(void);
-/* Loads a plug-in into this process, a worker. Does nothing if it is loaded already, or for another backend. */
+/* Loads a plug-in into this process. Does nothing if it is loaded already, or for another backend. */
 void plugins_load(const struct posenc_backend *backend);
 /* Loads the other plug-ins of its family as well, since a suite compares their bits. */
 void plugins_load_family(const struct posenc_backend *backend);

@@ -32,30 +32,32 @@ static const char *const level_name[N_LEVELS] = { "cache", "DRAM" };
 
 enum { ROUNDS = 40000, FREQUENCIES = 4096, MOST_CPUS = 1024 };
 
-/* Rounds of three samples of the same rotation: logarithms of ratios for threshold_summarise(), and seconds. */
+/* Rounds of three samples of the same rotation. */
 struct probe_rounds {
     size_t n;
-    double head[ROUNDS], control[ROUNDS], seconds[ROUNDS];
+    double head[ROUNDS], control[ROUNDS]; /* logarithms of ratios, for threshold_summarise() */
+    double seconds[ROUNDS];               /* of a call */
 };
 
 struct probe {
     struct session *session;
     bool quick;
-    int cpu; /* CPU that is measured; -1: any */
-    double start_s, total_s;
-    uint64_t n_draws;       /* random numbers used so far */
-    size_t bytes[N_LEVELS]; /* 0: too little memory */
+    int cpu;                 /* CPU that is measured; -1: any */
+    double start_s, total_s; /* for the progress line */
+    uint64_t n_draws;        /* random numbers used so far */
+    size_t bytes[N_LEVELS];  /* 0: too little memory */
     struct probe_rotation rotation[N_LEVELS];
     struct probe_rounds rounds[N_LEVELS][2]; /* on any CPU; pinned */
     size_t n_ghz;
-    double ghz[FREQUENCIES];
-    json_t *measured;
+    double ghz[FREQUENCIES]; /* CPU frequency between the rounds */
+    json_t *measured;        /* member of the record */
 };
 
 /* Duration of each part in seconds. A quick run takes a fifth of it, except for the first part. */
 static const double START_S = 0.6, GAPS_S = 1.0, NOISE_S = 8.0, PAGES_S = 0.8, BESIDE_S = 0.8;
 
-static double share_of(const struct probe *probe, double seconds)
+/* Returns the seconds that a part takes in this run. */
+static double duration_of(const struct probe *probe, double seconds)
 {
     return probe->quick ? 0.2 * seconds : seconds;
 }
@@ -69,7 +71,6 @@ static bool is_stopped(const void *user, const char *activity)
                                       .unit = "seconds",
                                       .done = done * probe->total_s,
                                       .total = (size_t)probe->total_s,
-                                      .notes = "",
                                       .case_id = activity });
     return outputs_interrupted() != 0;
 }
@@ -82,28 +83,28 @@ static void set_number(json_t *record, const char *name, double value)
 
 /* ---- A/A comparisons ---- */
 
-/* Times three samples of the rotation in a random order. */
+/* Times three samples of the rotation in a random order, as posenc pair times base, head and a copy of base. */
 static void time_round(struct probe *probe, const struct probe_rotation *r,
                        struct probe_rounds *rounds)
 {
-    enum { ITSELF, COPY, AGAIN, COPIES, ORDERS = 6 };
-    static const int orders[ORDERS][COPIES] = { { 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, 2 },
-                                                { 1, 2, 0 }, { 2, 0, 1 }, { 2, 1, 0 } };
+    enum { BASE, HEAD, CONTROL, SIDES, ORDERS = 6 };
+    static const int orders[ORDERS][SIDES] = { { 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, 2 },
+                                               { 1, 2, 0 }, { 2, 0, 1 }, { 2, 1, 0 } };
     const int *order = orders[rng_u64(1, probe->n_draws++) % ORDERS];
-    double seconds[COPIES];
-    for (int i = 0; i < COPIES; i++)
+    double seconds[SIDES];
+    for (int i = 0; i < SIDES; i++)
         seconds[order[i]] = probe_rotation_time(r);
     if (rounds->n == ROUNDS)
         return;
-    rounds->seconds[rounds->n] = seconds[ITSELF];
-    rounds->control[rounds->n] = log(seconds[AGAIN] / seconds[ITSELF]);
-    rounds->head[rounds->n++] = log(seconds[COPY] / seconds[ITSELF]);
+    rounds->seconds[rounds->n] = seconds[BASE];
+    rounds->control[rounds->n] = log(seconds[CONTROL] / seconds[BASE]);
+    rounds->head[rounds->n++] = log(seconds[HEAD] / seconds[BASE]);
 }
 
 /* Times rounds for a fraction of a second: at least THRESHOLD_ROUNDS, unless they take too long. */
 static void time_rounds(struct probe *probe, enum memory_level level, bool pinned)
 {
-    static const double turn_s[N_LEVELS] = { 0.08, 0.25 };
+    static const double duration_s[N_LEVELS] = { 0.08, 0.25 };
     const struct probe_rotation *r = &probe->rotation[level];
     struct probe_rounds *rounds = &probe->rounds[level][pinned];
     if (pinned && probe->cpu >= 0)
@@ -117,7 +118,8 @@ static void time_rounds(struct probe *probe, enum memory_level level, bool pinne
     const double begin = clock_now();
     double spent = 0.0;
     for (int i = 0;
-         spent < turn_s[level] || (i < THRESHOLD_ROUNDS && spent < 4.0 * turn_s[level]); i++) {
+         spent < duration_s[level] || (i < THRESHOLD_ROUNDS && spent < 4.0 * duration_s[level]);
+         i++) {
         time_round(probe, r, rounds);
         spent = clock_now() - begin;
     }
@@ -130,7 +132,7 @@ static void measure_noise(struct probe *probe)
     const json_t *env = json_array_get(probe->session->records.list, 1);
     const bool unpinned = probe->cpu >= 0 && record_value(env, "cpus.allowed", 1.0) > 1.0;
     bool stopped = false;
-    for (double end = clock_now() + share_of(probe, NOISE_S); !stopped && clock_now() < end;)
+    for (double end = clock_now() + duration_of(probe, NOISE_S); !stopped && clock_now() < end;)
         for (enum memory_level level = LEVEL_CACHE; !stopped && level < N_LEVELS; level++) {
             if (probe->bytes[level] == 0)
                 continue;
@@ -182,10 +184,10 @@ struct busy_thread {
 
 static void *run_busy_thread(void *user)
 {
-    struct busy_thread *n = user;
-    while (!atomic_load(&n->must_end)) {
-        if (atomic_load(&n->is_active))
-            probe_rotation_call(n->rotation);
+    struct busy_thread *busy = user;
+    while (!atomic_load(&busy->must_end)) {
+        if (atomic_load(&busy->is_active))
+            probe_rotation_call(busy->rotation);
         else
             sched_yield();
     }
@@ -214,8 +216,7 @@ static double time_condition(const struct condition *condition, double seconds)
     return stats_median(sample, n);
 }
 
-/* Returns the ratio of the times of a call under two conditions: 1 if its 99 % interval contains 1, NaN if there were
- * too few alternations. */
+/* Returns the ratio of times under two conditions: 1 if its 99 % interval contains 1, NaN after few alternations. */
 static double slowdown(const struct probe *probe, struct condition slow, struct condition fast,
                        double seconds, const char *activity)
 {
@@ -243,7 +244,7 @@ static json_t *pages_record(const struct probe *probe)
     if (probe_rotation_create(&huge, bytes, PAGES_HUGE)) {
         set_number(pages, "small_over_huge",
                    slowdown(probe, (struct condition){ &small, NULL },
-                            (struct condition){ &huge, NULL }, share_of(probe, PAGES_S),
+                            (struct condition){ &huge, NULL }, duration_of(probe, PAGES_S),
                             "small pages and huge ones"));
         probe_rotation_destroy(&huge);
     }
@@ -257,22 +258,22 @@ static double slowdown_with_busy_cpu(const struct probe *probe, enum memory_leve
 {
     const struct probe_rotation *mine = &probe->rotation[level];
     struct probe_rotation other_rotation;
-    struct busy_thread thread_beside = { .rotation = &other_rotation };
+    struct busy_thread busy = { .rotation = &other_rotation };
     pthread_t thread;
-    double times = (double)NAN;
+    double ratio = (double)NAN;
     if (probe->bytes[level] == 0 ||
         !probe_rotation_create(&other_rotation, probe->bytes[level], PAGES_OF_SYSTEM))
-        return times;
-    if (pthread_create(&thread, NULL, run_busy_thread, &thread_beside) == 0) {
+        return ratio;
+    if (pthread_create(&thread, NULL, run_busy_thread, &busy) == 0) {
         if (probe_pin_thread(thread, cpu))
-            times = slowdown(probe, (struct condition){ mine, &thread_beside },
-                             (struct condition){ mine, NULL }, share_of(probe, BESIDE_S),
+            ratio = slowdown(probe, (struct condition){ mine, &busy },
+                             (struct condition){ mine, NULL }, duration_of(probe, BESIDE_S),
                              "beside a neighbour");
-        atomic_store(&thread_beside.must_end, true);
+        atomic_store(&busy.must_end, true);
         pthread_join(thread, NULL);
     }
     probe_rotation_destroy(&other_rotation);
-    return times;
+    return ratio;
 }
 
 /* Returns another CPU that this program may use, on the measured core or not; -1: none. */
@@ -342,7 +343,7 @@ static json_t *measure(struct probe *probe)
 {
     json_t *clock = probe_clock(), *denormals = probe_denormals(),
            *frequency = probe_frequency(probe->quick ? 2 : 5),
-           *gaps = probe_gaps(share_of(probe, GAPS_S), is_stopped, probe);
+           *gaps = probe_gaps(duration_of(probe, GAPS_S), is_stopped, probe);
     measure_noise(probe);
     probe_pin_thread(pthread_self(), probe->cpu);
     json_t *pages = pages_record(probe), *busy = busy_cpus_record(probe);
@@ -352,7 +353,7 @@ static json_t *measure(struct probe *probe)
                      denormals, "pages", pages, "beside", busy);
 }
 
-/* Returns the record of a probe. Takes the reference to `neighbours`. */
+/* Returns the record of a probe. Takes the reference to `usage`. */
 static json_t *probe_record(const struct probe *probe, json_t *usage)
 {
     static const char *const limit_name[N_LEVELS] = { "cache_pct", "dram_pct" };
@@ -390,7 +391,7 @@ static const char *run_probe(struct session *session)
     probe->quick = session->cli->quick;
     probe->start_s = clock_now();
     probe->total_s =
-        START_S + share_of(probe, GAPS_S + NOISE_S + PAGES_S + (double)4 * BESIDE_S);
+        START_S + duration_of(probe, GAPS_S + NOISE_S + PAGES_S + (double)4 * BESIDE_S);
     probe_save_affinity();
     probe->cpu = probe_pin_thread(pthread_self(), cpu) ? cpu : -1;
     json_t *before = cpu_usage_snapshot();

@@ -66,13 +66,13 @@ void probe_restore_affinity(void) {}
 /* ---- The kernel that is timed ---- */
 
 /* Requests pages of a kind. Returns false if the system does not offer the choice. */
-static bool choose_pages(void *first, size_t bytes, enum page_kind pages)
+static bool choose_pages(void *begin, size_t bytes, enum page_kind pages)
 {
 #if defined(MADV_HUGEPAGE) && defined(MADV_NOHUGEPAGE)
     return pages == PAGES_OF_SYSTEM ||
-           madvise(first, bytes, pages == PAGES_HUGE ? MADV_HUGEPAGE : MADV_NOHUGEPAGE) == 0;
+           madvise(begin, bytes, pages == PAGES_HUGE ? MADV_HUGEPAGE : MADV_NOHUGEPAGE) == 0;
 #else
-    (void)first, (void)bytes;
+    (void)begin, (void)bytes;
     return pages == PAGES_OF_SYSTEM;
 #endif
 }
@@ -91,15 +91,16 @@ double probe_rotation_time(const struct probe_rotation *r)
     return (clock_now() - begin) / (double)r->calls;
 }
 
+/* Sets the number of calls in a sample, so that it takes long enough for the clock. */
 static void calibrate(struct probe_rotation *r)
 {
-    const double least = clock_least_sample();
-    double took = probe_rotation_time(r);
-    while (took * (double)r->calls < least) {
+    const double least_s = clock_least_sample();
+    double call_s = probe_rotation_time(r);
+    while (call_s * (double)r->calls < least_s) {
         r->calls *= 2;
-        took = probe_rotation_time(r);
+        call_s = probe_rotation_time(r);
     }
-    r->calls = (int64_t)fmax(ceil(least / took), 1.0);
+    r->calls = (int64_t)fmax(ceil(least_s / call_s), 1.0);
 }
 
 void probe_rotation_destroy(struct probe_rotation *r)
@@ -109,37 +110,39 @@ void probe_rotation_destroy(struct probe_rotation *r)
     *r = (struct probe_rotation){ .calls = 0 };
 }
 
+/* The mapping has the cosines, the sines, and the data from the next page on, at another offset in its page, so that
+ * loads of the tables wait for no store to the data (4 KiB aliasing). */
 bool probe_rotation_create(struct probe_rotation *r, size_t bytes, enum page_kind pages)
 {
-    enum { HEADS = 32, DIM = 128, PAGE = 4096, LINES = 39 * 64 };
+    enum { HEADS = 32, DIM = 128, PAGE = 4096, OFFSET_IN_PAGE = 39 * 64 };
     static const size_t HUGE_PAGE = (size_t)2 << 20;
     const int64_t tokens = (int64_t)(bytes / (HEADS * DIM * sizeof(float)));
-    const size_t angles = (size_t)tokens * (DIM / 2), tables = 2 * angles * sizeof(float),
-                 data = (tables + PAGE - 1) / PAGE * PAGE + LINES, all = data + bytes;
+    const size_t angles = (size_t)tokens * (DIM / 2), table_bytes = 2 * angles * sizeof(float),
+                 data_at = (table_bytes + PAGE - 1) / PAGE * PAGE + OFFSET_IN_PAGE;
     *r = (struct probe_rotation){ .args = posenc_rope_args_init(), .calls = 1 };
-    r->mapped_bytes = all + HUGE_PAGE;
+    r->mapped_bytes = data_at + bytes + HUGE_PAGE;
     r->mapped =
         mmap(NULL, r->mapped_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (r->mapped == MAP_FAILED) {
         r->mapped = NULL;
         return false;
     }
-    char *first =
+    char *begin =
         (char *)r->mapped + (HUGE_PAGE - (uintptr_t)r->mapped % HUGE_PAGE) % HUGE_PAGE;
-    float *cosines = (float *)first, *sines = cosines + angles;
-    const bool chosen = tokens > 0 && choose_pages(first, all, pages);
-    for (size_t i = 0; chosen && i < angles; i++) {
+    float *cosines = (float *)begin, *sines = cosines + angles;
+    const bool has_pages = tokens > 0 && choose_pages(begin, data_at + bytes, pages);
+    for (size_t i = 0; has_pages && i < angles; i++) {
         cosines[i] = 1.0f;
         sines[i] = 0.0f;
     }
-    if (chosen)
-        memset(first + data, 0x3f, bytes); /* at another offset in its page than the tables */
+    if (has_pages)
+        memset(begin + data_at, 0x3f, bytes);
     r->args.out =
-        posenc_tensor_3d(POSENC_DTYPE_F32, (float *)(first + data), tokens, HEADS, DIM);
+        posenc_tensor_3d(POSENC_DTYPE_F32, (float *)(begin + data_at), tokens, HEADS, DIM);
     r->args.x = posenc_const_view(r->args.out);
     r->args.cos = posenc_const_tensor_2d(POSENC_DTYPE_F32, cosines, tokens, DIM / 2);
     r->args.sin = posenc_const_tensor_2d(POSENC_DTYPE_F32, sines, tokens, DIM / 2);
-    if (!chosen || posenc_rope_half(NULL, &r->args, NULL) != POSENC_OK) {
+    if (!has_pages || posenc_rope_half(NULL, &r->args, NULL) != POSENC_OK) {
         probe_rotation_destroy(r);
         return false;
     }
@@ -159,21 +162,20 @@ bool probe_rotation_create(struct probe_rotation *r, size_t bytes, enum page_kin
 
 double probe_ghz(double seconds)
 {
-    enum { ADDITIONS = 64 };
+    enum { ADDITIONS = 64 }; /* of CHAIN */
     uint64_t sum = 1, step = 3;
     long times = 16;
-    double took = 0.0;
-    if (sizeof CHAIN == 1)
+    if (sizeof CHAIN == 1) /* unknown instruction set */
         return 0.0;
     for (;;) {
         const double begin = clock_now();
         for (long i = 0; i < times; i++)
             __asm__ volatile(CHAIN : "+r"(sum) : "r"(step) : "cc");
-        took = clock_now() - begin;
-        if (took >= 0.5 * seconds)
-            return 1e-9 * ADDITIONS * (double)times / took;
-        const double more = took > 0.0 ? seconds / took : 16.0;
-        times = (long)((double)times * fmin(fmax(more, 2.0), 16.0));
+        const double spent_s = clock_now() - begin;
+        if (spent_s >= 0.5 * seconds)
+            return 1e-9 * ADDITIONS * (double)times / spent_s;
+        const double factor = spent_s > 0.0 ? seconds / spent_s : 16.0;
+        times = (long)((double)times * fmin(fmax(factor, 2.0), 16.0));
     }
 }
 
@@ -273,7 +275,7 @@ json_t *probe_gaps(double seconds, bool (*stop)(const void *user, const char *ac
                    const void *user)
 {
     static const double LEAST_S = 1e-6, LONG_S = 100e-6, BATCH_S = 0.05;
-    double spent = 0.0, lost = 0.0, longest = 0.0;
+    double spent = 0.0, lost = 0.0, longest = 0.0; /* seconds */
     int n_long = 0;
     while (spent < seconds && !stop(user, "what interrupts a loop")) {
         const double begin = clock_now();

@@ -20,7 +20,7 @@ char *problem_print_line(const struct problem *problem)
 
 /* ---- Models ---- */
 
-/* Has Python read a model file, which prints its own messages. */
+/* Has posenc-explain, in Python, read a model file and print its own messages. */
 static void read_config(const struct cli *cli, const char *path, struct model *model)
 {
     char error[MODEL_ERROR];
@@ -51,63 +51,16 @@ const char *models_describe_dtype(const struct model *model, const struct select
     const char *own = dtype_names[model->storage];
     char named[32] = "";
     for (int dtype = 0; dtype < N_DTYPES; dtype++)
-        if (selection->any_dtype && selection->dtypes[dtype])
+        if (selection->names_dtypes && selection->dtypes[dtype])
             text_list_add(named, sizeof named, ", ", dtype_names[dtype]);
     if (*model->storage_from == '\0')
         *text = '\0';
-    else if (selection->any_dtype)
+    else if (selection->names_dtypes)
         snprintf(text, 128, "storage %s, from --dtype, where the config's %s has %s", named,
                  model->storage_from, own);
     else
         snprintf(text, 128, "storage %s, from the config's %s", own, model->storage_from);
     return text;
-}
-
-/* ---- Calls of all presets ---- */
-
-/* Adds a call unless its line is in `lines`. */
-static void add_call(struct presets *presets, json_t *lines, const struct problem *p)
-{
-    char *line = problem_print_line(p);
-    if (!json_object_get(lines, line)) {
-        presets->problems[presets->n++] = *p;
-        json_object_set_new(lines, line, json_true());
-    }
-    free(line);
-}
-
-void presets_load(struct presets *presets)
-{
-    char error[MODEL_ERROR];
-    json_t *lines = json_object();
-    size_t n = 0;
-    while (model_name_at(n))
-        n++;
-    *presets = (struct presets){ .problems = cli_allocate(2 * n * MODEL_MAX_CASES,
-                                                          sizeof *presets->problems),
-                                 .models = cli_allocate(n, sizeof *presets->models) };
-    for (size_t m = 0; m < n; m++) {
-        struct model *model = &presets->models[presets->n_models];
-        if (model_load(model_name_at(m), model, error) != 0) {
-            text_print(stderr, "skipped the calls of %s: %s\n", model_name_at(m), error);
-            continue;
-        }
-        presets->n_models++;
-        for (size_t i = 0; i < model->n_cases; i++)
-            add_call(presets, lines, &model->cases[i].problem);
-        for (size_t i = 0; i < model->n_verify; i++)
-            add_call(presets, lines, &model->verify[i]);
-    }
-    json_decref(lines);
-}
-
-void presets_free(struct presets *presets)
-{
-    for (size_t i = 0; i < presets->n_models; i++)
-        model_free(&presets->models[i]);
-    free(presets->models);
-    free(presets->problems);
-    *presets = (struct presets){ .n = 0 };
 }
 
 /* ---- --problem ---- */
@@ -202,9 +155,9 @@ static const struct model_case *find_call(const struct cli *cli, const struct mo
     return n > 0 ? first[0] : NULL;
 }
 
-/* Finds the call of the model that a line changes. */
-static void find_base(const struct cli *cli, enum posenc_kernel kernel,
-                      struct model_problem *input)
+/* Reads the model, and stores its call of a kernel as the problem. */
+static void read_model_call(const struct cli *cli, enum posenc_kernel kernel,
+                            struct model_problem *input)
 {
     const struct model *model = &input->model;
     if (cli->model.n > 1)
@@ -237,11 +190,12 @@ void problem_read_over_model(const struct cli *cli, const char *text,
     char error[NOTATION_ERROR];
     struct problem_line line;
     const enum posenc_kernel kernel = read_kernel(text);
-    const bool over = cli->model.n > 0 && kernel != POSENC_KERNEL_NONE;
+    const bool changes_call = cli->model.n > 0 && kernel != POSENC_KERNEL_NONE;
     memset(input, 0, sizeof *input);
-    if (over)
-        find_base(cli, kernel, input);
-    if (!notation_read_over(over ? &input->problem : NULL, text, &line, &input->arena, error))
+    if (changes_call)
+        read_model_call(cli, kernel, input);
+    if (!notation_read_over(changes_call ? &input->problem : NULL, text, &line, &input->arena,
+                            error))
         cli_reject("--problem", NULL, "%s", error);
     input->problem = line.problem;
 }

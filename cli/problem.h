@@ -1,6 +1,6 @@
 /*
- * Problems of the command line: the calls of --model and --config, and --problem LINE (conformance/problem/notation.h),
- * alone or over a call of a model whose fields the line changes.
+ * Problems of the command line: the calls of --model and --config, and --problem LINE (conformance/problem/notation.h).
+ * With --model llama-3.1-8b, the line "rope_table tokens=4" has the frequencies of the model's call of rope_table.
  */
 #ifndef POSENC_CLI_PROBLEM_H
 #define POSENC_CLI_PROBLEM_H
@@ -21,23 +21,12 @@ void models_read(const struct cli *cli, const char *name, struct model *model);
 const char *models_describe_dtype(const struct model *model, const struct selection *selection,
                                   char text[128]);
 
-/* Distinct calls of all presets, at their real sizes and also with few tokens. */
-struct presets {
-    size_t n;
-    struct problem *problems;
-    size_t n_models;
-    struct model *models; /* own memory of `problems` */
-};
-/* Loads the calls. Skips presets whose calls are too large for this machine, with a message. presets_free() frees them. */
-void presets_load(struct presets *presets);
-void presets_free(struct presets *presets);
-
 /* ---- --problem ---- */
 
 /* Parses --problem and checks that its call is valid and its output not empty. Rejects other options that select cases. */
 void problem_read_option(const struct cli *cli, struct problem_line *line, struct arena *arena);
 
-/* Problem from a line, over the call of a model if --model is set. */
+/* Problem from a line, which changes fields of the call of a model if --model is set. */
 struct model_problem {
     struct problem problem;
     bool column_first; /* in a picture, columns are the axis before rows */
@@ -51,8 +40,7 @@ void problem_read_over_model(const struct cli *cli, const char *text,
                              struct model_problem *input);
 void problem_free(struct model_problem *input);
 
-/* Rejects a problem that needs more memory than this machine has; if `checked`, also one whose oracle would take longer
- * than minutes. */
+/* Rejects a problem that needs more memory than there is; if `checked`, also one that takes the oracle minutes. */
 void problem_check_cost(const struct problem *problem, bool checked);
 
 /* Rejects a problem whose outputs have no element. */

@@ -1,4 +1,4 @@
-/* Resolves the names of backends, kernels and types on the command line (see select.h). */
+/* Resolves the names of backends, kernels and types on the command line, shards and tuning files (see select.h). */
 #define _POSIX_C_SOURCE 200809L
 #include "select.h"
 #include "base/text/text.h"
@@ -33,13 +33,14 @@ static void add_candidate(struct candidates *candidates, const struct posenc_bac
     candidates->backend[candidates->n++] = backend;
 }
 
+/* Adds a plug-in, or marks it if it is among the candidates already. Rejects another plug-in with the name of one. */
 static void add_plugin(const struct cli *cli, enum plugin_kind kind, const char *path,
                        struct candidates *candidates)
 {
-    static const char *const options[] = { "--plugin", "--exec", "answers" };
+    static const char *const options[] = { "--plugin", "--exec", "answers" }; /* by kind */
     const char *option = options[kind];
     char error[PLUGIN_ERROR];
-    size_t at = 0;
+    size_t at = 0; /* index of the candidate */
     const struct posenc_backend *backend = plugins_make_stub(kind, path, error);
     if (!backend)
         cli_reject(option, path, "%s", error);
@@ -75,8 +76,7 @@ static struct candidates list_candidates(const struct cli *cli)
     return candidates;
 }
 
-/* Rejects the name of a backend: unknown, or one that cannot run here for a reason. Lists the backends that can; for
- * --backend, also their families. */
+/* Rejects the name of a backend that is unknown, or cannot run here for a reason, and lists the others. */
 _Noreturn static void reject_backend(const char *item, const char *name,
                                      const struct candidates *candidates, const char *reason)
 {
@@ -88,11 +88,12 @@ _Noreturn static void reject_backend(const char *item, const char *name,
             names[n++] = candidates->backend[i]->name;
     const size_t n_usable = n;
     for (size_t i = 0; i < candidates->n && strcmp(item, "--backend") == 0; i++) {
-        size_t at = 0; /* families are listed once */
-        while (at < n && strcmp(names[at], candidates->backend[i]->family) != 0)
-            at++;
-        names[at] = candidates->backend[i]->family;
-        n += at == n;
+        const char *family = candidates->backend[i]->family;
+        size_t same = 0;
+        while (same < n && strcmp(names[same], family) != 0)
+            same++;
+        if (same == n)
+            names[n++] = family;
     }
     if (!reason)
         cli_reject_name(item, name, names, n);
@@ -104,25 +105,26 @@ _Noreturn static void reject_backend(const char *item, const char *name,
 /* Chooses the backends that one value of --backend names: a backend, or all of a family that run here. */
 static void choose_named(struct candidates *candidates, const char *name)
 {
-    const char *unavailable_reason = NULL;
-    bool usable = false;
+    const char *first_reason = NULL; /* of the family's backends that cannot run here */
+    bool is_usable = false;
     for (size_t i = 0; i < candidates->n; i++) {
-        const bool exact = strcmp(candidates->backend[i]->name, name) == 0;
+        const bool is_name = strcmp(candidates->backend[i]->name, name) == 0;
         const char *reason = candidates->reason[i];
-        if (!exact && strcmp(candidates->backend[i]->family, name) != 0)
+        if (!is_name && strcmp(candidates->backend[i]->family, name) != 0)
             continue;
-        unavailable_reason = reason && !unavailable_reason ? reason : unavailable_reason;
-        usable = usable || !reason;
-        candidates->chosen[i] = candidates->chosen[i] || !reason;
-        if (exact && reason)
+        if (is_name && reason)
             reject_backend("--backend", name, candidates, reason);
+        if (!reason)
+            is_usable = candidates->chosen[i] = true;
+        else if (!first_reason)
+            first_reason = reason;
     }
     /* A plug-in that could not be loaded may have that name. */
-    for (size_t i = 0; i < candidates->n && !usable && !unavailable_reason; i++)
+    for (size_t i = 0; i < candidates->n && !is_usable && !first_reason; i++)
         if (candidates->is_plugin[i] && plugins_load_error(candidates->backend[i]))
-            usable = candidates->chosen[i] = true;
-    if (!usable)
-        reject_backend("--backend", name, candidates, unavailable_reason);
+            is_usable = candidates->chosen[i] = true;
+    if (!is_usable)
+        reject_backend("--backend", name, candidates, first_reason);
 }
 
 void select_named(const struct cli *cli, struct candidates *candidates)
@@ -189,7 +191,7 @@ void select_dtypes(const struct cli *cli, struct selection *selection)
     for (size_t i = 0; i < cli->dtype.n; i++) {
         const size_t dtype =
             cli_find_name("--dtype", cli->dtype.item[i], dtype_names, N_DTYPES);
-        selection->dtypes[dtype] = selection->any_dtype = true;
+        selection->dtypes[dtype] = selection->names_dtypes = true;
     }
 }
 
@@ -206,25 +208,25 @@ enum posenc_dtype case_dtype(const char *id)
 
 bool selection_has_dtype(const struct selection *selection, const char *id)
 {
-    return !selection->any_dtype || selection->dtypes[case_dtype(id)];
+    return !selection->names_dtypes || selection->dtypes[case_dtype(id)];
 }
 
 bool selection_times_dtype(const struct selection *selection, const struct model *model,
                            enum posenc_dtype dtype)
 {
-    return selection->any_dtype ? selection->dtypes[dtype]
-                                : dtype == (model ? model->storage : POSENC_DTYPE_F32);
+    return selection->names_dtypes ? selection->dtypes[dtype]
+                                   : dtype == (model ? model->storage : POSENC_DTYPE_F32);
 }
 
 struct bench_case case_with_dtype(const struct model_case *one, enum posenc_dtype dtype)
 {
-    struct bench_case stored = { .problem = one->problem };
-    size_t kernel = strcspn(one->id, "/");
+    struct bench_case result = { .problem = one->problem };
+    const size_t kernel = strcspn(one->id, "/"); /* length of its name */
     const char *rest = one->id[kernel] == '/' ? strchr(one->id + kernel + 1, '/') : NULL;
-    stored.problem.dtype = dtype;
-    snprintf(stored.id, sizeof stored.id, "%.*s/%s%s", (int)kernel, one->id, dtype_names[dtype],
+    result.problem.dtype = dtype;
+    snprintf(result.id, sizeof result.id, "%.*s/%s%s", (int)kernel, one->id, dtype_names[dtype],
              rest ? rest : "");
-    return stored;
+    return result;
 }
 
 /* ---- Selections ---- */
@@ -334,14 +336,14 @@ void tuning_file_select_default(void)
         snprintf(user_file_error, sizeof user_file_error, "%s", error.what);
 }
 
-const char *tuning_file_in_force(const char **unused)
+const char *tuning_file_in_force(const char **unused_reason)
 {
     const char *from_environment = read_environment("POSENC_TUNING");
-    *unused = NULL;
+    *unused_reason = NULL;
     if (from_environment && is_backend_forced())
-        *unused = "POSENC_BACKEND or POSENC_MAX_ISA is set.";
+        *unused_reason = "POSENC_BACKEND or POSENC_MAX_ISA is set.";
     else if (!from_environment && *user_file_error)
-        *unused = user_file_error;
+        *unused_reason = user_file_error;
     return from_environment ? from_environment : user_file;
 }
 

@@ -40,7 +40,7 @@ static bool is_selected(const struct session *session, enum posenc_kernel kernel
            (session->cli->model.n == 0 || is_called_by_model(session, kernel));
 }
 
-/* Writes the names of the kernels for which `holds` is true: "alibi, alibi_add". */
+/* Writes the names of the kernels for which `holds` returns true: "alibi, alibi_add". */
 static void list_kernels(const struct session *session,
                          bool (*holds)(const struct session *, enum posenc_kernel),
                          char text[512])
@@ -51,7 +51,7 @@ static void list_kernels(const struct session *session,
             text_list_add(text, 512, ", ", posenc_kernel_name((enum posenc_kernel)k));
 }
 
-/* Rejects a selected kernel for which `holds` is false. */
+/* Rejects a selected kernel for which `holds` returns false. */
 static void check_selected(const struct session *session,
                            bool (*holds)(const struct session *, enum posenc_kernel),
                            const char *reason)
@@ -120,8 +120,6 @@ size_t session_model_cases(const struct session *session, struct bench_case **ca
     }
     return n;
 }
-
-/* ---- Problems of models ---- */
 
 /* Adds a call in the selected types. */
 static void add_problem(const struct session *session, const struct model *model,
@@ -248,7 +246,7 @@ void session_open(struct session *session, bool with_vectors)
 {
     outputs_open(session->cli, &session->outputs);
     if (with_vectors)
-        data_vectors(session->cli, &session->vectors);
+        data_load_vectors(session->cli, &session->vectors);
     session->records.list = json_array();
     for (size_t i = 0; i < session->outputs.n; i++)
         if (session->outputs.output[i].format->by_line)

@@ -1,6 +1,10 @@
 /*
  * posenc table: writes the output of a kernel with the position of each row, as csv, npy or safetensors. Other tables are
- * columns of numbers (table_columns.c).
+ * columns of numbers (table_columns.c). "posenc table --problem 'sinusoidal dim=2' --positions 0,1" writes
+ *
+ *     position,sinusoidal[0],sinusoidal[1]
+ *     0,0,1
+ *     1,0.841470957,0.540302277
  */
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/readers/vectors.h"
@@ -70,22 +74,18 @@ static bool is_of_other_scaling(const char *name, enum posenc_scaling scaling)
     static const char lengths[] = "attention_factor seq_len max_position_embeddings "
                                   "original_max_position_embeddings";
     const size_t length = strlen(name);
-    bool of_any = false;
+    bool is_of_any = false;
     for (int i = 0; scaling_names[i]; i++)
-        of_any |= scaling_has_parameter((enum posenc_scaling)i, name, length);
-    return of_any && !text_has_word(lengths, ' ', name, length) &&
+        is_of_any |= scaling_has_parameter((enum posenc_scaling)i, name, length);
+    return is_of_any && !text_has_word(lengths, ' ', name, length) &&
            !scaling_has_parameter(scaling, name, length);
 }
 
-/* Rejects options and fields of --problem that would have no effect. */
-static void check_effect(const struct cli *cli, enum table_kind kind,
-                         const struct problem *problem)
+/* Rejects options that would have no effect. */
+static void check_options(const struct cli *cli, enum table_kind kind,
+                          const struct problem *problem)
 {
-    static const char *const needs[][2] = { { "mrope_layout", "mrope_section" },
-                                            { "mrope_grid", "mrope_section" },
-                                            { "xpos_centre", "xpos_scale_base" },
-                                            { "xpos_inverse", "xpos_scale_base" } };
-    struct field field;
+    const bool is_column = kind == TABLE_FREQUENCIES || kind == TABLE_DRIFT;
     if (cli->layer_type && cli->model.n == 0)
         cli_reject("--layer-type", cli->layer_type,
                    "has no effect here: it needs --model or --config");
@@ -105,14 +105,25 @@ static void check_effect(const struct cli *cli, enum table_kind kind,
         cli_reject("--grid", NULL, "expected without --positions");
     if (cli->grid > 0 && problem->position_kind == POSENC_POSITIONS_F32)
         cli_reject("--grid", NULL, "has whole positions: expected no position_kind=f32");
-    if ((kind == TABLE_FREQUENCIES || kind == TABLE_DRIFT) &&
-        cli->backend.n + cli->plugin.n > 0)
+    if (is_column && cli->backend.n + cli->plugin.n > 0)
         cli_reject(cli->backend.n > 0 ? "--backend" : "--plugin", NULL,
                    "has no effect here: it is for values and errors");
-    for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
-        if (is_set(problem, needs[i][0]) && !is_set(problem, needs[i][1]))
-            cli_reject("--problem", NULL, "%s has no effect here: it needs %s", needs[i][0],
-                       needs[i][1]);
+}
+
+/* Rejects fields of --problem that would have no effect. */
+static void check_fields(const struct cli *cli, const struct problem *problem)
+{
+    static const struct {
+        const char *field, *needs;
+    } rules[] = { { "mrope_layout", "mrope_section" },
+                  { "mrope_grid", "mrope_section" },
+                  { "xpos_centre", "xpos_scale_base" },
+                  { "xpos_inverse", "xpos_scale_base" } };
+    struct field field;
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (is_set(problem, rules[i].field) && !is_set(problem, rules[i].needs))
+            cli_reject("--problem", NULL, "%s has no effect here: it needs %s", rules[i].field,
+                       rules[i].needs);
     for (int i = 0; cli->model.n == 0 && kernel_field(problem->kernel, i, &field); i++)
         if (is_of_other_scaling(field.name, problem->freqs.scaling) &&
             !field_is_blank(&field, problem))
@@ -129,9 +140,10 @@ struct listed_rows {
     bool column_first; /* of --grid: columns are the axis before rows */
     double largest;
     int64_t *positions; /* [n]; NULL before they are stored, and if they are times */
-    float *times;
+    float *times;       /* the same for times */
 };
 
+/* A range "from..to:step", or a number: both its ends. */
 struct number_range {
     double from, to, step;
     int64_t rows;
@@ -142,8 +154,7 @@ static bool is_whole(const struct number_range *range)
     return range->from == floor(range->from) && range->step == floor(range->step);
 }
 
-/* Reads a number or a range. In a range with fractions, B is included even if (B - A) / STEP is slightly below an
- * integer. */
+/* Reads a number or a range. With fractions, B is included even if (B - A) / STEP is slightly below an integer. */
 static bool read_range(const char *piece, struct number_range *range)
 {
     char text[RANGE_BYTES];
@@ -173,15 +184,15 @@ static void store_range(const struct number_range *range, struct listed_rows *li
         listed->times[n + i] = (float)fmin(range->from + (double)i * range->step, range->to);
 }
 
-/* Counts the rows of --positions, and stores them if there is memory for them. */
+/* Counts the rows of --positions, and stores them if there is memory for them. The first call has none. */
 static void read_rows(const struct cli *cli, struct listed_rows *listed)
 {
     struct number_range range = { 0 };
     char piece[RANGE_BYTES];
     int64_t n = 0;
-    for (const char *at = cli->positions, *end; at; at = *end ? end + 1 : NULL) {
-        end = at + strcspn(at, ",");
-        const int length = snprintf(piece, sizeof piece, "%.*s", (int)(end - at), at);
+    for (const char *begin = cli->positions, *end; begin; begin = *end ? end + 1 : NULL) {
+        end = begin + strcspn(begin, ",");
+        const int length = snprintf(piece, sizeof piece, "%.*s", (int)(end - begin), begin);
         const bool is_valid = length < RANGE_BYTES && read_range(piece, &range);
         listed->are_times |= is_valid && !is_whole(&range);
         const double most = listed->are_times ? time_max : position_max;
@@ -311,8 +322,7 @@ static void write_position(const struct call *call, const struct listed_rows *li
                                  listed->column_first ? 1 - axis : axis));
 }
 
-/* Writes a header such as position,cos[0],...,sin[0],... and a line for each row. Nine significant digits identify an
- * f32. */
+/* Writes a header and a line for each row. Nine significant digits identify an f32. */
 static void write_csv(const struct call *call, const struct listed_rows *listed, FILE *out)
 {
     const bool has_freqs = kernel_has_freqs(call->problem.kernel);
@@ -398,7 +408,8 @@ int command_table(struct cli *cli)
     struct outputs outputs;
     enum table_kind kind;
     problem_read_over_model(cli, parse_table(cli, &kind), &input);
-    check_effect(cli, kind, &input.problem);
+    check_options(cli, kind, &input.problem);
+    check_fields(cli, &input.problem);
     outputs_open(cli, &outputs);
     if (kind == TABLE_VALUES)
         write_values(cli, &input, &outputs);

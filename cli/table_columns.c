@@ -1,8 +1,9 @@
 /*
- * posenc table frequencies, drift and errors: columns of numbers, as CSV.
+ * posenc table frequencies, drift and errors: columns of numbers, as CSV. Each table has a section below.
  *
  * Errors are differences of rope_table from the exact values of the oracle, in all numerics modes: the largest in each
  * bin of positions, for every backend and mode, and for mode exact with tables, positions or frequencies in 16 bits.
+ * A line "hf_f32,,avx2,4987896,0.03071" has the mode, the storage, the backend, the first position and the error.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/oracle/oracle.h"
@@ -15,16 +16,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Makes frequencies in a numerics mode, or rejects them. */
+/* Makes frequencies in a numerics mode, or rejects them. If `may_skip`, returns NULL, after a note, for a mode other than
+ * exact that does not support them. */
 static struct posenc_freqs *create_freqs(const struct posenc_freqs_spec *spec,
-                                         enum posenc_numerics numerics)
+                                         enum posenc_numerics numerics, bool may_skip)
 {
     struct posenc_freqs_spec in_mode = *spec;
     struct posenc_freqs *freqs = NULL;
     struct posenc_error error = { 0 };
     in_mode.numerics = numerics;
     const enum posenc_status status = posenc_freqs_create(&in_mode, &freqs, &error);
-    if (status != POSENC_OK)
+    if (may_skip && status == POSENC_ERR_ARGUMENT && numerics != POSENC_NUMERICS_EXACT)
+        cli_print_note("posenc table: skipped: %s: %s\n", numerics_names[numerics], error.what);
+    else if (status != POSENC_OK)
         cli_reject_status("frequencies", status, &error);
     return freqs;
 }
@@ -48,8 +52,8 @@ static void write_frequencies(const struct posenc_freqs_spec *spec, FILE *out)
     unscaled.scaling = POSENC_SCALING_NONE;
     unscaled.attention_factor = 0.0;
     unscaled.partial_rotary_factor = 1.0;
-    struct posenc_freqs *freqs = create_freqs(spec, spec->numerics),
-                        *plain = create_freqs(&unscaled, spec->numerics);
+    struct posenc_freqs *freqs = create_freqs(spec, spec->numerics, false),
+                        *plain = create_freqs(&unscaled, spec->numerics, false);
     const struct posenc_freqs_view scaled = posenc_freqs_view_of(freqs),
                                    base = posenc_freqs_view_of(plain);
     const bool is_exact = scaled.numerics == POSENC_NUMERICS_EXACT; /* other modes use f32 */
@@ -100,43 +104,50 @@ static float row_difference(float *const values[2], int64_t rows, int64_t pairs,
     return largest;
 }
 
-/* Writes the first position at which the numerics mode differs from mode exact by more than a limit, for two limits. */
+/* Computes tables of the same positions with two frequencies. */
+static void compute_both(struct posenc_freqs *const freqs[2], int64_t first_position,
+                         int64_t rows, float *const values[2])
+{
+    const struct posenc_positions positions = { .offset = first_position };
+    struct posenc_error error = { 0 };
+    for (int i = 0; i < 2; i++) {
+        const enum posenc_status status =
+            compute_rows(NULL, freqs[i], positions, POSENC_DTYPE_F32, rows, values[i], &error);
+        if (status != POSENC_OK)
+            cli_reject_status("drift", status, &error);
+    }
+}
+
+/* Writes the first position below `length` at which the mode differs from exact by more than each of two limits. */
 static void write_drift(const struct posenc_freqs_spec *spec, int64_t length, FILE *out)
 {
     enum { TABLE_FLOATS = 1 << 16 }; /* they fit a cache */
     struct {
         double limit;
-        int64_t first;
+        int64_t position; /* -1: none */
     } drifts[] = { { 1e-3, -1 }, { 1e-2, -1 } };
     enum { LIMITS = sizeof drifts / sizeof *drifts };
-    struct posenc_freqs *freqs[] = { create_freqs(spec, spec->numerics),
-                                     create_freqs(spec, POSENC_NUMERICS_EXACT) };
+    struct posenc_freqs *freqs[] = { create_freqs(spec, spec->numerics, false),
+                                     create_freqs(spec, POSENC_NUMERICS_EXACT, false) };
     const int64_t pairs = (spec->dim + 1) / 2,
                   block = spec->dim < TABLE_FLOATS ? TABLE_FLOATS / spec->dim : 1;
     float *values[2];
-    size_t passed = 0;
+    size_t n_exceeded = 0; /* limits */
     for (int i = 0; i < 2; i++)
         values[i] = cli_allocate((size_t)(2 * block * pairs), sizeof *values[i]);
-    for (int64_t at = 0; at < length && passed < LIMITS; at += block) {
-        const int64_t rows = length - at < block ? length - at : block;
-        const struct posenc_positions positions = { .offset = at };
-        struct posenc_error error = { 0 };
-        for (int i = 0; i < 2; i++) {
-            const enum posenc_status status = compute_rows(
-                NULL, freqs[i], positions, POSENC_DTYPE_F32, rows, values[i], &error);
-            if (status != POSENC_OK)
-                cli_reject_status("drift", status, &error);
-        }
+    for (int64_t first = 0; first < length && n_exceeded < LIMITS; first += block) {
+        const int64_t rows = length - first < block ? length - first : block;
+        compute_both(freqs, first, rows, values);
         for (int64_t row = 0; row < rows; row++) {
             const float difference = row_difference(values, rows, pairs, row);
-            while (passed < LIMITS && difference > (float)drifts[passed].limit)
-                drifts[passed++].first = at + row;
+            while (n_exceeded < LIMITS && difference > (float)drifts[n_exceeded].limit)
+                drifts[n_exceeded++].position = first + row;
         }
     }
     fputs("limit,position\n", out);
     for (size_t k = 0; k < LIMITS; k++)
-        fprintf(out, drifts[k].first < 0 ? "%g,\n" : "%g,%lld\n", drifts[k].limit,
-                (long long)drifts[k].first);
+        fprintf(out, drifts[k].position < 0 ? "%g,\n" : "%g,%lld\n", drifts[k].limit,
+                (long long)drifts[k].position);
     for (int i = 0; i < 2; i++) {
         posenc_freqs_destroy(freqs[i]);
         free(values[i]);
@@ -145,11 +156,13 @@ static void write_drift(const struct posenc_freqs_spec *spec, int64_t length, FI
 
 /* ---- errors ---- */
 
+/* Bins of positions below 2^31, and positions that are drawn from each. */
 enum { BINS_PER_OCTAVE = 4, BINS = 31 * BINS_PER_OCTAVE, SAMPLES = 12, ROWS = BINS * SAMPLES };
 static const int64_t last_position = 2147483647;
 
 static double first_position(int bin) { return floor(exp2((double)bin / BINS_PER_OCTAVE)); }
 
+/* Exact tables of random positions, and memory for those of a backend. */
 struct reference {
     int64_t pairs;
     int64_t positions[ROWS]; /* SAMPLES of each bin */
@@ -166,9 +179,10 @@ static void choose_positions(struct reference *r)
                       end = (int64_t)first_position(bin + 1);
         const uint64_t width = end > from ? (uint64_t)(end - from) : 1;
         for (int s = 0; s < SAMPLES; s++) {
-            const int64_t at = from + (int64_t)(rng_u64((uint64_t)bin, (uint64_t)s) % width);
-            const float rounded = storage_round(POSENC_DTYPE_BF16, (float)at);
-            r->positions[bin * SAMPLES + s] = at;
+            const int64_t position =
+                from + (int64_t)(rng_u64((uint64_t)bin, (uint64_t)s) % width);
+            const float rounded = storage_round(POSENC_DTYPE_BF16, (float)position);
+            r->positions[bin * SAMPLES + s] = position;
             r->rounded[bin * SAMPLES + s] =
                 (int64_t)fminf(rounded, 0x1.fep30f); /* positions are below 2^31 */
         }
@@ -207,12 +221,12 @@ static void write_curve(struct curve_name name, const struct posenc_backend *bac
                         const struct posenc_freqs *freqs, const int64_t *positions,
                         enum posenc_dtype dtype, struct reference *r, FILE *out)
 {
-    const struct posenc_positions at = { .kind = POSENC_POSITIONS_I64,
-                                         .data = positions,
-                                         .stride_token = 1 };
-    const int64_t n = ROWS * r->pairs;
+    const struct posenc_positions listed = { .kind = POSENC_POSITIONS_I64,
+                                             .data = positions,
+                                             .stride_token = 1 };
+    const int64_t n = ROWS * r->pairs; /* cosines, and sines */
     double errors[BINS] = { 0.0 };
-    if (compute_rows(backend, freqs, at, dtype, ROWS, r->values, NULL) != POSENC_OK)
+    if (compute_rows(backend, freqs, listed, dtype, ROWS, r->values, NULL) != POSENC_OK)
         return;
     for (int64_t k = 0; k < 2 * n; k++) {
         double *largest = &errors[k % n / (SAMPLES * r->pairs)];
@@ -224,8 +238,7 @@ static void write_curve(struct curve_name name, const struct posenc_backend *bac
                 first_position(bin), errors[bin]);
 }
 
-/* Returns frequencies rounded to bf16; NULL if there is an attention factor, which frequencies given by value do not
- * support. */
+/* Returns frequencies rounded to bf16. Returns NULL if there is an attention factor, which given values lack. */
 static struct posenc_freqs *round_freqs(const struct posenc_freqs *freqs)
 {
     const struct posenc_freqs_view view = posenc_freqs_view_of(freqs);
@@ -242,8 +255,7 @@ static struct posenc_freqs *round_freqs(const struct posenc_freqs *freqs)
     return rounded;
 }
 
-/* Writes the errors of 16-bit tables, frequencies and positions on one backend, since in mode exact all backends of a
- * family return the same bits. */
+/* Writes the errors of 16-bit tables, frequencies and positions on one backend: others of its family have the same. */
 static void write_storages(const struct posenc_backend *backend,
                            const struct posenc_freqs *freqs, struct reference *r, FILE *out)
 {
@@ -263,19 +275,11 @@ static void write_storages(const struct posenc_backend *backend,
     posenc_freqs_destroy(rounded);
 }
 
-/* Writes the curves of all backends in a numerics mode. Skips a mode that does not support these frequencies. */
+/* Writes the curves of all backends in a numerics mode, unless it does not support these frequencies. */
 static void write_mode(const struct selection *selected, const struct posenc_freqs_spec *spec,
                        enum posenc_numerics numerics, struct reference *r, FILE *out)
 {
-    struct posenc_freqs_spec in_mode = *spec;
-    struct posenc_freqs *freqs = NULL;
-    struct posenc_error error = { 0 };
-    in_mode.numerics = numerics;
-    const enum posenc_status status = posenc_freqs_create(&in_mode, &freqs, &error);
-    if (status == POSENC_ERR_ARGUMENT && numerics != POSENC_NUMERICS_EXACT)
-        cli_print_note("posenc table: skipped: %s: %s\n", numerics_names[numerics], error.what);
-    else if (status != POSENC_OK)
-        cli_reject_status("frequencies", status, &error);
+    struct posenc_freqs *freqs = create_freqs(spec, numerics, true);
     for (size_t i = 0; freqs && i < selected->n; i++)
         write_curve(
             (struct curve_name){ numerics_names[numerics], "", selected->backends[i]->name },
@@ -291,7 +295,7 @@ static void write_errors(const struct cli *cli, struct posenc_freqs_spec *spec, 
         select_require(cli, &selected, POSENC_KERNEL_ROPE_TABLE);
     table_set_seq_len(cli, last_position, spec);
     spec->numerics = POSENC_NUMERICS_EXACT;
-    struct posenc_freqs *freqs = create_freqs(spec, spec->numerics);
+    struct posenc_freqs *freqs = create_freqs(spec, spec->numerics, false);
     struct reference *r = make_reference(spec);
     fputs("numerics,storage,backend,position,error\n", out);
     for (int numerics = 0; numerics_names[numerics]; numerics++)
@@ -308,11 +312,11 @@ static void write_errors(const struct cli *cli, struct posenc_freqs_spec *spec, 
 void table_write_columns(const struct cli *cli, enum table_kind kind, struct problem *problem,
                          const struct output_file *output)
 {
-    const bool rotates = problem->kernel == POSENC_KERNEL_ROPE_TABLE;
+    const bool is_rope_table = problem->kernel == POSENC_KERNEL_ROPE_TABLE;
     if (strcmp(output->format->name, "csv") != 0)
         cli_reject("--out", output->format->name,
                    "it cannot hold columns of several types: expected csv");
-    if (kind == TABLE_ERRORS ? !rotates : !kernel_has_freqs(problem->kernel))
+    if (kind == TABLE_ERRORS ? !is_rope_table : !kernel_has_freqs(problem->kernel))
         cli_reject("--problem", posenc_kernel_name(problem->kernel),
                    "has no %s: expected rope_table%s",
                    kind == TABLE_ERRORS ? "errors by position" : "frequencies",

@@ -45,8 +45,7 @@ static void make_folders(const char *action, const char *path, const char *const
 
 /* ---- Export ---- */
 
-/* Returns a case as JSON: all parameters of its problem, but those of the layout of its tensors only if they are not
- * dense. */
+/* Returns a case as JSON: all parameters of its problem, without the layout of tensors that are dense. */
 static json_t *make_case(const struct vector_case *c)
 {
     const struct problem *problem = &c->problem;
@@ -69,6 +68,7 @@ static json_t *make_case(const struct vector_case *c)
                      "source", c->source, "params", params, "outputs", outputs);
 }
 
+/* Opens a new file in a folder, or exits after a message; so does the next function. */
 static FILE *open_inside(const char *folder, const char *name)
 {
     char path[PATH_BYTES];
@@ -90,7 +90,7 @@ static int command_export(struct cli *cli, const char *folder)
 {
     static const char *const inside[] = { "cases", "cases/golden", "vectors", NULL };
     struct vectors vectors;
-    data_vectors(cli, &vectors);
+    data_load_vectors(cli, &vectors);
     make_folders("export", folder, inside);
     for (size_t i = 0; i < vectors.n_files; i++) {
         FILE *file = open_inside(folder, vectors.files[i].name);
@@ -114,7 +114,8 @@ static int command_export(struct cli *cli, const char *folder)
 
 /* ---- Prompts and answers ---- */
 
-static bool wants(struct session *session, enum posenc_kernel kernel, const char *id)
+/* Returns true if --kernel, --dtype and --case select a case. */
+static bool is_selected(struct session *session, enum posenc_kernel kernel, const char *id)
 {
     const struct selection *selected = &session->selected;
     return (!selected->names_kernels || selected->kernels[kernel]) &&
@@ -150,13 +151,13 @@ static bool write_prompts(struct session *session, const char *path)
     guard_set_status(&status);
     for (size_t i = 0; good && i < session->vectors.n; i++) {
         const struct vector_case *c = &session->vectors.cases[i];
-        if (wants(session, c->problem.kernel, c->id))
+        if (is_selected(session, c->problem.kernel, c->id))
             good = write_prompt(writer, &c->problem, c->id, c->want);
     }
     for (size_t i = 0; good && i < n_problems; i++) {
         char id[96];
         suite_model_id(&problems[i], i, id);
-        if (wants(session, problems[i].kernel, id))
+        if (is_selected(session, problems[i].kernel, id))
             good = write_prompt(writer, &problems[i], id, NULL);
     }
     free(problems);
@@ -170,7 +171,7 @@ static int command_prompts(struct cli *cli, const char *path)
     select_kernels_and_dtypes(cli, &session.selected);
     session_load_models(&session);
     session_check_model_kernels(&session);
-    data_vectors(cli, &session.vectors);
+    data_load_vectors(cli, &session.vectors);
     make_folders("prompts", path, inside);
     session_select_model_kernels(&session);
     if (!write_prompts(&session, path))

@@ -1,6 +1,6 @@
 /*
  * The command posenc verify: selects checks, collects their records from workers (checks.h), and lowers error limits
- * (--update-error-limits).
+ * (--update-error-limits). The exit code is EXIT_CONFORMANCE if a check failed, and EXIT_SKIPPED if none ran.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "base/text/text.h"
@@ -64,17 +64,18 @@ static void read_error_limits(const struct session *session)
 static double random_share_s(const struct session *session)
 {
     const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    const int64_t asked = session->cli->jobs;
-    const double at_once = asked != INT64_MIN ? (double)asked : fmax((double)cpus, 1.0);
-    double kernels = 0.0;
+    const int64_t jobs = session->cli->jobs;
+    const double at_once = jobs != INT64_MIN ? (double)jobs : fmax((double)cpus, 1.0);
+    double pairs = 0.0; /* of a kernel and a backend */
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
-        kernels += !session->selected.names_kernels || session->selected.kernels[k];
-    if (isnan(session->cli->time_limit) || kernels * (double)session->selected.n <= 0.0)
+        if (!session->selected.names_kernels || session->selected.kernels[k])
+            pairs += (double)session->selected.n;
+    if (isnan(session->cli->time_limit) || pairs <= 0.0)
         return 0.0;
-    return session->cli->time_limit * at_once / (kernels * (double)session->selected.n);
+    return session->cli->time_limit * at_once / pairs;
 }
 
-/* Prints an option with its value, which is quoted if a shell would split or change it. */
+/* Prints " --plugin my.so". The value is quoted if a shell would split or change it. */
 static void print_option(const char *option, const char *value, FILE *out)
 {
     static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -113,12 +114,11 @@ static void write_rerun_options(struct verify *verify)
 /* Returns true for a check that --case and --dtype select, and for one that says why a kernel did not run. */
 static bool is_selected(struct session *session, const char *id)
 {
-    static const char *const always[] = { "unsupported", "ended", "loaded" };
     const char *slash = strrchr(id, '/'), *name = slash ? slash + 1 : id;
-    for (size_t i = 0; i < sizeof always / sizeof *always; i++) {
-        if (strcmp(name, always[i]) != 0)
-            continue;
-        for (size_t c = 0; c < session->cli->cases.n && i > 0; c++)
+    if (strcmp(name, "unsupported") == 0)
+        return true;
+    if (strcmp(name, "ended") == 0 || strcmp(name, "loaded") == 0) {
+        for (size_t c = 0; c < session->cli->cases.n; c++)
             session->matched[c] = true; /* cases that did not run may match */
         return true;
     }
@@ -126,9 +126,9 @@ static bool is_selected(struct session *session, const char *id)
 }
 
 /* Returns true if this process runs a check. The engine calls this before any work for the check. */
-static bool wants_check(const void *asked, const struct posenc_backend *backend, const char *id)
+static bool wants_check(const void *user, const struct posenc_backend *backend, const char *id)
 {
-    struct session *session = (struct session *)(uintptr_t)asked;
+    struct session *session = (struct session *)(uintptr_t)user; /* notes matched patterns */
     (void)backend;
     return is_selected(session, id) && shard_has_case(&session->shard, id);
 }
@@ -169,10 +169,9 @@ static void receive_check(void *user, json_t *check)
         json_object_set_new(check, "command",
                             json_sprintf("posenc vectors answers %s%s --case %s",
                                          session->cli->answers, verify->rerun, id));
-    const bool failed = has_status(check, CONF_FAIL) || has_status(check, CONF_CRASH);
-    verify->n_failed += failed;
+    verify->n_failed += check_has_failed(check);
     verify->n_skipped += has_status(check, CONF_SKIPPED);
-    verify->n_passed_or_failed += failed || has_status(check, CONF_PASS);
+    verify->n_passed_or_failed += check_has_failed(check) || has_status(check, CONF_PASS);
     snprintf(verify->last, sizeof verify->last, "%s %s", record_text(check, "backend"), id);
     if (session->cli->update_error_limits && json_object_get(check, "range") &&
         json_array_append_new(verify->with_limits, json_copy(check)) != 0)
@@ -226,6 +225,61 @@ static void lower_error_limits(const struct verify *verify)
     if (lowered < 0)
         cli_reject("--error-limits", cli->error_limits, "%s", error);
     text_print(stderr, "posenc verify: %d limits lowered in %s\n", lowered, cli->error_limits);
+}
+
+/* ---- Calls of all presets, for --full ---- */
+
+/* Distinct calls, at their real sizes and also with few tokens. */
+struct presets {
+    size_t n;
+    struct problem *problems;
+    size_t n_models;
+    struct model *models; /* own memory of `problems` */
+};
+
+/* Adds a call unless its line is in `lines`. */
+static void add_call(struct presets *presets, json_t *lines, const struct problem *p)
+{
+    char *line = problem_print_line(p);
+    if (!json_object_get(lines, line)) {
+        presets->problems[presets->n++] = *p;
+        json_object_set_new(lines, line, json_true());
+    }
+    free(line);
+}
+
+/* Skips presets whose calls are too large for this machine, with a message. */
+static void presets_load(struct presets *presets)
+{
+    char error[MODEL_ERROR];
+    json_t *lines = json_object();
+    size_t n = 0;
+    while (model_name_at(n))
+        n++;
+    *presets = (struct presets){ .problems = cli_allocate(2 * n * MODEL_MAX_CASES,
+                                                          sizeof *presets->problems),
+                                 .models = cli_allocate(n, sizeof *presets->models) };
+    for (size_t m = 0; m < n; m++) {
+        struct model *model = &presets->models[presets->n_models];
+        if (model_load(model_name_at(m), model, error) != 0) {
+            text_print(stderr, "skipped the calls of %s: %s\n", model_name_at(m), error);
+            continue;
+        }
+        presets->n_models++;
+        for (size_t i = 0; i < model->n_cases; i++)
+            add_call(presets, lines, &model->cases[i].problem);
+        for (size_t i = 0; i < model->n_verify; i++)
+            add_call(presets, lines, &model->verify[i]);
+    }
+    json_decref(lines);
+}
+
+static void presets_free(struct presets *presets)
+{
+    for (size_t i = 0; i < presets->n_models; i++)
+        model_free(&presets->models[i]);
+    free(presets->models);
+    free(presets->problems);
 }
 
 /* ---- The command ---- */

@@ -1,6 +1,8 @@
 /*
  * posenc verify -v: prints one golden vector or --problem LINE with the values that each backend computes beside those
- * of the oracle, then the verdicts.
+ * of the oracle, then the verdicts. A value looks like this:
+ *
+ *     [    3]  got 0.5              0x1p-1           want 0.5                       off by 0 ulp
  */
 #define _POSIX_C_SOURCE 200809L
 #include "base/text/text.h"
@@ -27,16 +29,17 @@ struct shown_calls {
     struct call calls[BACKENDS_MAX];
 };
 
-static double stored_ulps(const struct output *output, float got, double want)
+/* Returns the error of a value in ulp of the output's element type. */
+static double error_in_ulp(const struct output *output, float got, double want)
 {
     const enum posenc_dtype dtype = output->tensor.dtype;
     return dtype == POSENC_DTYPE_F32 ? exact_ulp_error(got, want)
                                      : exact_stored_error(dtype, got, want, 0.0).error;
 }
 
-/* Returns the index in [rows, width] of the value with the largest error. The first infinite error, such as that of a
- * NaN in place of a number, has precedence. Errors of rotations are absolute here, as cancellation makes errors in ulp
- * large near zero. */
+/* Returns the index in [rows][width] of the value of output o with the largest error. The first infinite error, such as
+ * that of a NaN in place of a number, has precedence. Errors of rotations are absolute here, as cancellation makes
+ * errors in ulp large near zero. */
 static int64_t find_worst(const struct call *call, const struct oracle_answer *answer, int o)
 {
     const struct output *output = &call->outputs[o];
@@ -46,7 +49,7 @@ static int64_t find_worst(const struct call *call, const struct oracle_answer *a
     for (int64_t i = 0; i < output->rows * output->width; i++) {
         const float got = call_row(call, o, i / output->width)[i % output->width];
         const double want = answer->want[o][i];
-        const double ulps = stored_ulps(output, got, want);
+        const double ulps = error_in_ulp(output, got, want);
         const double error = rotates ? fabs((double)got - want) : ulps;
         if (!isfinite(ulps) && !(rotates && isfinite(error)))
             return i;
@@ -58,7 +61,7 @@ static int64_t find_worst(const struct call *call, const struct oracle_answer *a
     return worst;
 }
 
-/* Prints SHOWN_COLUMNS values of a row from the column of `index` on. */
+/* Prints SHOWN_COLUMNS values of a row of output o, from `index` in [rows][width] on. */
 static void print_row(const struct call *call, const struct oracle_answer *answer, int o,
                       int64_t index)
 {
@@ -69,7 +72,7 @@ static void print_row(const struct call *call, const struct oracle_answer *answe
         const float got = call_row(call, o, row)[i];
         const double want = answer->want[o][row * output->width + i];
         printf("    [%5lld]  got %-16.9g %-15a  want %-24.17g  off by %.3g ulp\n", (long long)i,
-               (double)got, (double)got, want, stored_ulps(output, got, want));
+               (double)got, (double)got, want, error_in_ulp(output, got, want));
     }
 }
 
@@ -224,7 +227,7 @@ static int show_case(const struct cli *cli, const struct selection *selected)
         cli_reject(
             "--verbose", NULL,
             "expected --case ID of one case (posenc list cases), or --problem LINE, beside it");
-    data_vectors(cli, &vectors);
+    data_load_vectors(cli, &vectors);
     const struct vector_case *c = find_case(&vectors, cli->cases.item[0]);
     select_require(cli, selected, c->problem.kernel);
     const struct conf_options options = {

@@ -25,16 +25,18 @@
 
 /* Exit status of a worker that finished. A plug-in's own exit() is not mistaken for success. */
 enum { EXIT_COMPLETE = 42 };
-enum { LINE = 1 << 16, POLL_MS = 200, POLL_AFTER_CLOSE_MS = 2, MOST_OPEN = 256 };
+enum { LINE_BYTES = 1 << 16 }; /* of a message */
+enum { POLL_MS = 200, POLL_AFTER_CLOSE_MS = 2 };
+enum { MAX_WORKERS = 256 }; /* at the same time */
 
-/* State of this process; a status that nobody reads and no pipe unless it is a worker. */
+/* State of this process. Unless it is a worker, nobody reads its status, and it has no pipe. */
 static struct worker_status unread_status, *own_status = &unread_status;
 static int own_pipe = -1;
-static bool own_finished;
+static bool own_finished; /* all steps were run */
 
 /* Read ends of the pipes from all workers. A new worker closes them. While one is open, writes to that pipe succeed,
  * and its worker cannot detect the end of the parent. */
-static int read_ends[MOST_OPEN];
+static int read_ends[MAX_WORKERS];
 static size_t n_read_ends;
 
 /* ---- In the worker ---- */
@@ -44,24 +46,23 @@ void worker_send(json_t *message)
     char *text = message ? json_dumps(message, JSON_COMPACT) : NULL;
     if (!text)
         abort(); /* rather than lose a result */
-    size_t left = strlen(text) + 1;
-    text[left - 1] = '\n';
-    for (const char *at = text; left > 0;) {
-        const ssize_t n = write(own_pipe, at, left);
+    const size_t length = strlen(text) + 1;
+    text[length - 1] = '\n';
+    for (size_t sent = 0; sent < length;) {
+        const ssize_t n = write(own_pipe, text + sent, length - sent);
         if (n < 0 && errno != EINTR)
             _exit(1); /* nobody reads */
-        at += n > 0 ? n : 0;
-        left -= n > 0 ? (size_t)n : 0;
+        sent += n > 0 ? (size_t)n : 0;
     }
     free(text);
     json_decref(message);
 }
 
-void worker_set_activity(bool inside, const char *form, ...)
+void worker_set_activity(bool inside, const char *format, ...)
 {
     va_list arguments;
-    va_start(arguments, form);
-    vsnprintf(own_status->activity, sizeof own_status->activity, form, arguments);
+    va_start(arguments, format);
+    vsnprintf(own_status->activity, sizeof own_status->activity, format, arguments);
     va_end(arguments);
     own_status->inside = inside;
     own_status->changes++;
@@ -248,12 +249,13 @@ struct worker_limits worker_limits_of(double limit_s, double outside_s)
 struct worker {
     struct worker_job *job;
     struct worker_status *status;
-    int read_end; /* of the pipe, non-blocking; -1 once it is closed */
-    size_t filled;
+    int read_end;  /* of the pipe, non-blocking; -1 once it is closed */
+    size_t filled; /* bytes of `line` */
     struct busy_time busy;
-    char line[LINE];
+    char line[LINE_BYTES]; /* messages that are received in part */
 };
 
+/* Starts a process that runs the steps of a job from `first` on. */
 static void worker_begin(struct worker *worker, struct worker_job *job, size_t first)
 {
     int ends[2] = { -1, -1 };
@@ -274,7 +276,7 @@ static void worker_begin(struct worker *worker, struct worker_job *job, size_t f
     setpgid(job->pid, job->pid);
     fcntl(ends[0], F_SETFL, O_NONBLOCK);
     fcntl(ends[0], F_SETFD, FD_CLOEXEC);
-    if (n_read_ends < MOST_OPEN)
+    if (n_read_ends < MAX_WORKERS)
         read_ends[n_read_ends++] = ends[0];
     worker->job = job;
     worker->status = status;
@@ -295,7 +297,8 @@ static void close_pipe(struct worker *worker)
     worker->read_end = -1;
 }
 
-static bool is_gone(pid_t pid)
+/* Returns true if a process has ended and was not waited for. */
+static bool has_ended(pid_t pid)
 {
     siginfo_t info = { .si_pid = 0 };
     return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
@@ -315,17 +318,17 @@ static void receive_lines(struct worker *worker)
         begin = end + 1;
     }
     memmove(worker->line, begin, worker->filled);
-    if (worker->filled == LINE)
+    if (worker->filled == LINE_BYTES)
         worker->filled = 0;
 }
 
+/* Returns true, and writes the cause, if the current activity of a worker takes too long. */
 static bool worker_hangs(struct worker *worker, const struct worker_limits *limits,
                          char cause[WORKER_CAUSE])
 {
     const struct worker_status *status = worker->status;
     struct busy_time *busy = &worker->busy;
-    const double threads =
-        1.0 + status->call.other_threads; /* the clock is that of all of them */
+    const double threads = 1.0 + status->call.other_threads; /* CPU time is their sum */
     if (status->changes != busy->changes || status->call.changes != busy->call_changes) {
         busy->changes = status->changes;
         busy->call_changes = status->call.changes;
@@ -342,12 +345,12 @@ static bool worker_hangs(struct worker *worker, const struct worker_limits *limi
 static bool worker_poll(struct worker *worker, const struct worker_limits *limits,
                         char cause[WORKER_CAUSE])
 {
-    const bool gone =
-        is_gone(worker->job->pid); /* checked first, so that its last message is read */
-    const ssize_t n =
-        worker->read_end < 0
-            ? 0
-            : read(worker->read_end, worker->line + worker->filled, LINE - worker->filled);
+    const bool is_over =
+        has_ended(worker->job->pid); /* checked first, so that its last message is read */
+    const ssize_t n = worker->read_end < 0
+                          ? 0
+                          : read(worker->read_end, worker->line + worker->filled,
+                                 LINE_BYTES - worker->filled);
     if (worker->status->step < worker->job->n_steps)
         worker->job->step = worker->status->step;
     if (n > 0) {
@@ -358,7 +361,7 @@ static bool worker_poll(struct worker *worker, const struct worker_limits *limit
     }
     if (n == 0)
         close_pipe(worker); /* a plug-in may have closed it while the worker runs */
-    return !gone && !worker_hangs(worker, limits, cause);
+    return !is_over && !worker_hangs(worker, limits, cause);
 }
 
 /* Waits for the worker and kills the processes that it started. Its pid is not reused before waitpid(). */
@@ -413,44 +416,44 @@ static size_t worker_end(struct worker *worker, const char *cause)
 /* Waits for a message, or until the next check for hangs. */
 static void wait_for_message(const struct worker *workers, size_t n)
 {
-    struct pollfd read_end[MOST_OPEN];
+    struct pollfd polled[MAX_WORKERS];
     int most_ms = POLL_MS;
     for (size_t i = 0; i < n; i++) {
-        read_end[i] = (struct pollfd){ .fd = workers[i].read_end, .events = POLLIN };
+        polled[i] = (struct pollfd){ .fd = workers[i].read_end, .events = POLLIN };
         if (workers[i].read_end < 0)
             most_ms = POLL_AFTER_CLOSE_MS; /* the end of the process does not wake poll() */
     }
-    poll(read_end, (nfds_t)n, most_ms);
+    poll(polled, (nfds_t)n, most_ms);
 }
 
 bool workers_run(struct worker_job *jobs, size_t n, size_t at_once,
                  const struct worker_limits *limits, bool (*keep_going)(void *user), void *user)
 {
-    const size_t max_workers = at_once < MOST_OPEN ? at_once : MOST_OPEN;
+    const size_t max_workers = at_once < MAX_WORKERS ? at_once : MAX_WORKERS;
     struct worker *workers = cli_allocate(max_workers, sizeof *workers);
-    size_t begun = 0, running = 0;
-    bool wanted = true;
-    while (wanted && (running > 0 || begun < n)) {
-        while (running < max_workers && begun < n)
-            worker_begin(&workers[running++], &jobs[begun++], 0);
-        wait_for_message(workers, running);
-        for (size_t i = running; i-- > 0;) {
+    size_t n_begun = 0, n_running = 0; /* jobs */
+    bool goes_on = true;
+    while (goes_on && (n_running > 0 || n_begun < n)) {
+        while (n_running < max_workers && n_begun < n)
+            worker_begin(&workers[n_running++], &jobs[n_begun++], 0);
+        wait_for_message(workers, n_running);
+        for (size_t i = n_running; i-- > 0;) {
             char cause[WORKER_CAUSE] = "";
             if (worker_poll(&workers[i], limits, cause))
                 continue;
             const size_t next = worker_end(&workers[i], cause);
             if (!workers[i].job->finished)
                 worker_begin(&workers[i], workers[i].job, next);
-            else if (i != --running)
-                workers[i] = workers[running];
+            else if (i != --n_running)
+                workers[i] = workers[n_running];
         }
-        wanted = !keep_going || keep_going(user);
+        goes_on = !keep_going || keep_going(user);
     }
-    while (running > 0) {
-        worker_kill(&workers[--running]);
-        worker_wait(&workers[running]);
-        munmap(workers[running].status, sizeof *workers[running].status);
+    while (n_running > 0) {
+        worker_kill(&workers[--n_running]);
+        worker_wait(&workers[n_running]);
+        munmap(workers[n_running].status, sizeof *workers[n_running].status);
     }
     free(workers);
-    return wanted;
+    return goes_on;
 }

@@ -3,6 +3,7 @@
  *
  * A job is a sequence of steps, such as the backends of a kernel. A worker runs the steps and sends messages, one JSON
  * object a line, through a pipe. If it ends early or hangs, the job decides with which step the next worker continues.
+ * If step 2 of 5 crashes, on_early_end() usually reports that and returns 3: a second worker runs the steps 3 and 4.
  *
  * A worker hangs if one activity takes longer than a limit. Only the CPU time of the process counts, and time in which
  * it sleeps; time in which it waits for a CPU does not count.
@@ -42,7 +43,7 @@ struct worker_job {
     size_t n_steps;
     /* Runs in the worker: the steps from `first` on. Returns the first step for another worker, or n_steps. */
     size_t (*run)(void *user, size_t first);
-    /* NULL, or runs in the parent for each message of the worker; the caller frees the message. */
+    /* NULL, or runs in the parent for each message of the worker, which workers_run() frees. */
     void (*on_message)(void *user, json_t *message);
     /* Runs in the parent after an early end. Returns the step with which another worker continues, or n_steps. */
     size_t (*on_early_end)(void *user, const struct worker_end *end);

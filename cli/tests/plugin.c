@@ -1,5 +1,6 @@
 /*
- * Plug-in of the tests: alibi in f32, after Press et al. (2108.12409). Macros select variants:
+ * Plug-in of the tests: alibi in f32, after Press et al. (2108.12409). meson.build makes a shared library of each
+ * variant, which these macros select:
  *
  *   PLUGIN_WRONG        is off by one position; by two, for 99 keys, from the second one on
  *   PLUGIN_NONE         exports nothing of the right name
@@ -86,7 +87,7 @@ static enum posenc_status compute(const struct posenc_alibi_args *args)
 }
 
 #ifdef PLUGIN_MORE
-static enum posenc_status nothing(const struct posenc_alibi_args *args)
+static enum posenc_status compute_nothing(const struct posenc_alibi_args *args)
 {
     (void)args;
     return POSENC_ERR_PARAMETER;
@@ -103,20 +104,20 @@ struct posenc_backend posenc_plugin = {
     .required_features = "",
     .alibi = compute,
 #ifdef PLUGIN_MORE
-    .alibi_add = nothing,
+    .alibi_add = compute_nothing,
 #endif
 };
 
 #ifdef PLUGIN_NAME
 
-/* ---- Misdeeds ---- */
+/* ---- Misbehaviors ---- */
 
 /* With STAYS in the environment exit() never returns, as if two threads had deadlocked in it. */
-static volatile bool stays;
+static volatile bool exit_never_returns;
 
 static void exit_process(void)
 {
-    stays = getenv("STAYS") != NULL;
+    exit_never_returns = getenv("STAYS") != NULL;
     exit(0);
 }
 
@@ -140,13 +141,13 @@ static void sleep_forever(void)
         pause();
 }
 
-static volatile int deep = 1;
+static volatile bool is_endless = true; /* keeps the compiler from removing the recursion */
 
 static int recurse(volatile char *above)
 {
     volatile char frame[4096];
     frame[0] = above[0];
-    return deep ? recurse(frame) + frame[1] : 0;
+    return is_endless ? recurse(frame) + frame[1] : 0;
 }
 
 static void overflow_stack(void)
@@ -229,6 +230,13 @@ static const char *get_name(void)
     return slash ? slash + 1 : "";
 }
 
+/* Returns true if the name is "BEGIN.so", or BEGIN and any other suffix. */
+static bool is_named(const char *begin)
+{
+    const size_t n = strlen(begin);
+    return strncmp(get_name(), begin, n) == 0 && get_name()[n] == '.';
+}
+
 /* Creates the file MISBEHAVED, for which a test waits. */
 static void report_misbehavior(void)
 {
@@ -238,73 +246,71 @@ static void report_misbehavior(void)
         fclose(file);
 }
 
-/* Runs the misbehavior of the name if its time is `when`: in exit_in_call.so, "exit" at "_in_call". */
+/* Runs the misbehavior of the name if its time is `when`: in exit_in_call.so, "exit" at "in_call". */
 static void misbehave(const char *when)
 {
-    const char *name = get_name();
     for (size_t i = 0; i < sizeof misbehaviors / sizeof *misbehaviors; i++) {
-        const size_t n = strlen(misbehaviors[i].name);
-        if (strncmp(name, misbehaviors[i].name, n) == 0 &&
-            strncmp(name + n, when, strlen(when)) == 0 && name[n + strlen(when)] == '.') {
+        char name[64];
+        snprintf(name, sizeof name, "%s_%s", misbehaviors[i].name, when);
+        if (is_named(name)) {
             report_misbehavior();
             misbehaviors[i].run();
         }
     }
 }
 
-/* ---- Its time ---- */
+/* ---- The times at which it misbehaves ---- */
 
 /* Number of calls, on the heap, since a kernel that writes a static variable fails another check first. */
 static atomic_int *calls;
 
 static enum posenc_status alibi(const struct posenc_alibi_args *args)
 {
-    const int before = calls ? atomic_fetch_add(calls, 1) : 1;
-    if (before == 0)
-        misbehave("_in_first_call");
-    if (before == 99)
-        misbehave("_in_call");
+    const int earlier_calls = calls ? atomic_fetch_add(calls, 1) : 1;
+    if (earlier_calls == 0)
+        misbehave("in_first_call");
+    if (earlier_calls == 99)
+        misbehave("in_call");
     return compute(args);
 }
 
 static int32_t lanes(void)
 {
-    static int32_t asked;
-    misbehave("_in_lanes");
-    return strncmp(get_name(), "many_lanes.", 11) == 0    ? 1000000
-           : strncmp(get_name(), "other_lanes.", 12) == 0 ? ++asked
-                                                          : 8;
+    static int32_t n_calls;
+    misbehave("in_lanes");
+    if (is_named("other_lanes"))
+        return ++n_calls;
+    return is_named("many_lanes") ? 1000000 : 8;
 }
 
 __attribute__((constructor)) static void run_when_loaded(void)
 {
-    const char *name = get_name();
     calls = calloc(1, sizeof *calls);
     posenc_plugin.alibi = alibi;
     posenc_plugin.alibi_add = compute;
     posenc_plugin.lanes = lanes;
-    misbehave("_when_loaded");
-    if (strncmp(name, "second.", 7) == 0)
+    misbehave("when_loaded");
+    if (is_named("second"))
         posenc_plugin.name = "second";
-    if (strncmp(name, "escapes.", 8) == 0)
+    if (is_named("escapes"))
         posenc_plugin.description = "red \033[31m, \xff\xfe and \xc2\x9b";
-    if (strncmp(name, "strange_name.", 13) == 0)
+    if (is_named("strange_name"))
         posenc_plugin.name = "\033[31mexample\xff";
-    if (strncmp(name, "strange_needs.", 14) == 0)
+    if (is_named("strange_needs"))
         posenc_plugin.required_features = "\033]0;title\a";
-    if (strncmp(name, "other_abi.", 10) == 0)
+    if (is_named("other_abi"))
         posenc_plugin.abi = 999;
-    if (strncmp(name, "no_text.", 8) == 0)
+    if (is_named("no_text"))
         posenc_plugin.description = (const char *)(uintptr_t)16;
-    if (strncmp(name, "no_code.", 8) == 0) /* an invalid pointer, as after a wrong layout */
+    if (is_named("no_code")) /* an invalid pointer, as after a wrong layout */
         posenc_plugin.alibi =
             (enum posenc_status(*)(const struct posenc_alibi_args *))(uintptr_t)64;
 }
 
 __attribute__((destructor)) static void run_when_unloaded(void)
 {
-    misbehave("_when_unloaded");
-    while (stays) {
+    misbehave("when_unloaded");
+    while (exit_never_returns) {
     }
 }
 

@@ -61,6 +61,16 @@ else
     verdict 'bench: shapes and a time'
 fi
 
+start 80 xterm pair "$PLUGIN" "$PLUGIN" --kernel alibi --part results --out "jsonl:$scratch/work/r.jsonl"
+wait $shown
+status=$?
+if [ $status = 77 ]; then
+    skip 'pair: kernels of two builds' 'nothing is timed here'
+else
+    [ $status = 0 ] && drawings 'pair results' | grep -q '^pair results [0-9]/2 kernels on backends of either build'
+    verdict 'pair: kernels of two builds' "exit $status"
+fi
+
 start 80 dumb verify --backend scalar --kernel alibi --out "csv:$scratch/work/r.csv"
 wait $shown
 same 'a terminal that cannot erase gets no line' "$? $(grep -c 'kernels on backends' screen)" '0 0'
