@@ -147,7 +147,8 @@ def sinusoidal_lines(part: Part) -> Iterator[Line]:
 
     def added(tokens: int, offset: int, seq_len: int = 0) -> Problem:
         return Problem(kernel="sinusoidal_add", **shape, seq_len=seq_len, **layout, **scale,
-                       x_scale=_embedding_scale(part), tokens=tokens, position_offset=offset, in_place=True)  # fmt: skip
+                       x_scale=_embedding_scale(part), tokens=tokens, position_offset=offset,
+                       in_place=True)  # fmt: skip
 
     def table(numerics: str, tokens: int, offset: int, seq_len: int = 0) -> Problem:
         return Problem(kernel="sinusoidal", numerics=numerics, **shape, seq_len=seq_len, **layout, **scale,
@@ -302,7 +303,7 @@ def _score_lines(
 ) -> Iterator[Line]:  # fmt: skip
     """Yields the addition to scores at prefill and decoding, and the same as a tensor.
 
-    `shape` has the fields of all problems, `prefill` and `decode` those of one step. Decoding makes `decode_calls` calls.
+    `shape` has the fields of all problems, `prefill` and `decode` those of one step, `decode_calls` its calls.
     """
     length, heads = part.length, f"{part.heads} heads"
     n, few = min(length, PROMPT), min(length, FEW)
@@ -415,7 +416,7 @@ def _rotates_alike(a: Part, b: Part) -> bool:
 
 
 def _add_rotation(calls: Calls, parts: Sequence[Part], at: int) -> None:
-    """Adds the rotation of parts[at] and its tables. Types of layers that rotate the same channels of the same heads make one call."""
+    """Adds the rotation of parts[at] and its tables. Types of layers that rotate alike make one call."""
     part = parts[at]
     same = [other for other in parts if _rotates_alike(part, other)]
     known = all(other.layers > 0 for other in same)

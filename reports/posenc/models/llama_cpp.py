@@ -194,7 +194,6 @@ class Gguf:
         found = read_numbers(self.members, member, pairs, ", one for each pair,", accepted)
         return tuple(factor * part.factor for factor in found)
 
-
     def _scale_by_tensors(self, part: Part, kind: str) -> None:
         """Divides angles by factors: at any length, or by short ones up to the trained context and long ones after."""
         fixed, short, long = (self._read_factors(name, part, kind) for name in (FACTORS, SHORT_FACTORS, LONG_FACTORS))

@@ -248,7 +248,7 @@ class Members:
             if self._find_default(group).value is not None or member_of(self.file, " ".join(group)).value is not None:
                 return
 
-    def _default_value(self, part: Part, quantity: str, missing: Member, accepted: Optional[Range], default: Any) -> Any:
+    def _use_default(self, part: Part, quantity: str, missing: Member, accepted: Optional[Range], default: Any) -> Any:
         """Returns the default of a quantity, and sets its origin. `missing` has the name that the file lacks."""
         if default is KEEP:
             value = getattr(part, quantity)
@@ -285,7 +285,7 @@ class Members:
             origin = Origin("file" if found.path else "class", found.path or found.name, value=value)
             part.origins[quantity] = self.origin_in_rope(quantity, value) if found is inner else origin
         else:
-            value = self._default_value(part, quantity, found, accepted, default)
+            value = self._use_default(part, quantity, found, accepted, default)
             if default is KEEP and in_rope.value is None:
                 self._check_agreement(names, quantity, value)
                 return
