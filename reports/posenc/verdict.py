@@ -86,7 +86,7 @@ def coverage(n: int, k: int) -> float:
 
 
 def median_interval(samples: Sequence[float], level: float) -> "tuple[float, float]":
-    """Returns an interval of the median by order statistics. If samples are too few for the level, it covers them all."""
+    """Returns an interval of the median by order statistics: of all samples if these are too few for the level."""
     ordered = _without_nan(samples)
     k = 0
     while k + 1 <= (len(ordered) + 1) // 2 and coverage(len(ordered), k + 1) >= level:
