@@ -113,7 +113,7 @@ def find_wasm() -> Path:
 
 
 def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8") if path.is_file() else ""
+    return path.read_text(encoding="utf-8")
 
 
 def script_of(views: Sequence[str]) -> str:
@@ -125,11 +125,10 @@ def script_of(views: Sequence[str]) -> str:
 
 def to_html(wasm: bytes, views: Sequence[str] = VIEWS) -> str:
     """Returns the page. It contains all that it needs."""
-    style = _text(HERE / "templates" / "page.css") + "".join(_text(HERE / "views" / f"{name}.css") for name in views)
     data = {name: DATA[name]() for name in views if name in DATA}
     env = jinja2.Environment(loader=jinja2.FileSystemLoader(HERE / "templates"), autoescape=True)
     return env.get_template("page.html.j2").render(
-        css=Markup(style), script=Markup(script_of(views)),
+        css=Markup(_text(HERE / "templates" / "page.css")), script=Markup(script_of(views)),
         data=Markup(json.dumps(data, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")),
         wasm=base64.b64encode(gzip.compress(wasm, 9, mtime=0)).decode(),
     )  # fmt: skip
