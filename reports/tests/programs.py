@@ -21,9 +21,8 @@ FOOTER: Record = {"t": "footer", "complete": True}
 
 def result(kind: str, case: str, backend: str = "avx2", **members: Any) -> Record:
     """Returns a check, a timing, a pair or the like of a case, whose name begins with kernel, dtype and numerics."""
-    kernel, dtype, numerics = case.split("/")[:3]
-    return {"t": kind, "case": case, "kernel": kernel, "dtype": dtype, "numerics": numerics, "backend": backend,
-            "family": backend, **members}  # fmt: skip
+    names = dict(zip(("kernel", "dtype", "numerics"), case.split("/")))
+    return {"t": kind, "case": case, **names, "backend": backend, "family": backend, **members}
 
 
 # ---- commands ----

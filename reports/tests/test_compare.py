@@ -188,10 +188,10 @@ def test_slower_is_confirmed_and_fails_a_gate(bench: Bench, capsys: pytest.Captu
     assert bench.records("pair")[0]["reason"].startswith("under the threshold of 8 %")
 
 
-def test_faster(bench: Bench) -> None:
+def test_faster_is_confirmed_too(bench: Bench) -> None:
     bench.prepare(row(head=[-value for value in UP]))
     assert bench.compare("--gate") == 0
-    assert bench.records("pair")[0]["verdict"] == "faster"
+    assert [(pair["verdict"], pair["confirmed"]) for pair in bench.records("pair")] == [("faster", True)]
 
 
 def test_what_is_not_confirmed_is_unclear(bench: Bench) -> None:

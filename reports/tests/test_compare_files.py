@@ -1,7 +1,7 @@
 """posenc compare of two files of records: equal to what the former program in C printed.
 
-run.jsonl is edited in many ways, such as "slower" or "another CPU". Pairs of edits are compared, and changes, obstacles
-and exit codes are those in compared_files.json.gz.
+run.jsonl is edited in many ways, such as "slower" or "another CPU". Pairs of edits are compared. Changes, exit codes,
+and what makes two files incomparable are those in compared_files.json.gz.
 """
 
 import copy
@@ -184,7 +184,7 @@ def test_a_comparison_is_a_file_of_records(tmp_path: Path, capsys: pytest.Captur
 def test_a_share_that_fell_is_a_trend(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def timed(gbps: float, **members: Any) -> List[Json]:
         roofline = {"gbps": 100, "share": gbps / 100}
-        timing = {"gbps": gbps, "roofline": roofline, "threads": 1, "family": "native", **members}
+        timing: Json = {"gbps": gbps, "roofline": roofline, "threads": 1, "family": "native", **members}
         return [*RUN[:2], result("bench", "alibi/f32/given/l2", **timing), FOOTER]
 
     ci = {"lo": 990, "hi": 1010, "level": 0.99}

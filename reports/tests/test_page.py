@@ -59,10 +59,11 @@ def fleet() -> List[Record]:
 
 def pair(head_dim: int, verdict: str, ratio: Optional[float], half: float, reason: str) -> Record:
     """Returns a comparison of a case. The interval is `half` to either side of the ratio."""
-    timed = {"ratio": ratio, "ci": {"level": 0.99, "lo": ratio - half, "hi": ratio + half}, "noise_threshold": 0.012,
-             "control_ratio": 1.002} if ratio else {}  # fmt: skip
-    case = f"rope_half/f32/given/hd{head_dim}-t4096"
-    return result("pair", case, "avx512", **{"verdict": verdict, "reason": reason, **timed})
+    record = result("pair", f"rope_half/f32/given/hd{head_dim}-t4096", "avx512", verdict=verdict, reason=reason)
+    if ratio:
+        record.update(ratio=ratio, ci={"level": 0.99, "lo": ratio - half, "hi": ratio + half})
+        record.update(noise_threshold=0.012, control_ratio=1.002)
+    return record
 
 
 def comparison() -> List[Record]:
@@ -77,8 +78,8 @@ def comparison() -> List[Record]:
         pair(160, "identical", None, 0, "the machine code is the same"),
         pair(192, "incomparable", None, 0, "head crashed: signal 11"),
     ]
-    worse = {"suite": "side-effects", "what": "error", "metric": "pair_ulp", "base": {"max": 0.9}, "head": {"max": 1.4},
-             "worse": True, "worst_at": "token 3 head 0 pair 17"}  # fmt: skip
+    worse: Record = {"suite": "side-effects", "what": "error", "metric": "pair_ulp", "base": {"max": 0.9},
+                     "head": {"max": 1.4}, "worse": True, "worst_at": "token 3 head 0 pair 17"}  # fmt: skip
     changes = [result("change", f"rope_half/f32/given/hd{head_dim}-t7", **worse) for head_dim in range(2, 32, 2)]
     return [header, env, *pairs, *changes, *records_of("footer")]
 

@@ -60,15 +60,16 @@ def run_of(command: str, results: List[Record], **footer: Any) -> List[Record]:
 def check(backend: str, status: str = "pass") -> Record:
     error = {"metric": "exact", "max": float(status == "fail"), "limit": 0, "worst_at": "key 3", "got": "0x1p+0",
              "want": "0x1p+1", "coverage": "sampled", "checked": 9, "misrounded": 0}  # fmt: skip
-    return result("check", "alibi/f32/given/h8", backend, **{"family": FAMILIES[backend], "suite": "vectors",
-                  "status": status, "error": error})  # fmt: skip
+    return result("check", "alibi/f32/given/h8", backend, family=FAMILIES[backend], suite="vectors", status=status,
+                  error=error)  # fmt: skip
 
 
 def timing(backend: str, ns: float) -> Record:
-    numbers = {"threads": 1, "rounds": 9, "median_ns": ns, "ci": {"level": 0.99, "lo": ns * 0.99, "hi": ns * 1.01},
-               "gbps": 1000 / ns, "roofline": {"kind": "store", "gbps": 20.0, "share": 50 / ns}, "control_pct": 0.5}
-    return result("bench", "alibi/f32/given/bloom-decode", backend,
-                  **{"family": FAMILIES[backend], "footprint": {"name": "L2", "bytes": 1000}, **numbers})
+    return result(
+        "bench", "alibi/f32/given/bloom-decode", backend, family=FAMILIES[backend], threads=1, rounds=9, median_ns=ns,
+        footprint={"name": "L2", "bytes": 1000}, ci={"level": 0.99, "lo": ns * 0.99, "hi": ns * 1.01}, gbps=1000 / ns,
+        roofline={"kind": "store", "gbps": 20.0, "share": 50 / ns}, control_pct=0.5,
+    )  # fmt: skip
 
 
 @pytest.fixture

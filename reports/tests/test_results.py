@@ -167,8 +167,8 @@ def test_badge() -> None:
 
 
 def timing(**members: Any) -> Record:
-    quiet = {"family": "native", "threads": 1, "median_ns": 100.0, "gbps": 50.0,
-             "roofline": {"gbps": 100.0, "share": 0.4}, "ci": {"level": 0.99, "lo": 99.0, "hi": 101.0}}  # fmt: skip
+    quiet: Record = {"family": "native", "threads": 1, "median_ns": 100.0, "gbps": 50.0,
+                     "roofline": {"gbps": 100.0, "share": 0.4}, "ci": {"level": 0.99, "lo": 99.0, "hi": 101.0}}
     return result("bench", "decode", **{**quiet, **members})
 
 

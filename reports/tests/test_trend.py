@@ -37,10 +37,6 @@ def test_values_that_stand_alone_are_no_change() -> None:
     assert not changepoints.find(values)
 
 
-def test_thirteen_values_are_too_few() -> None:
-    assert not changepoints.find([1.0] * 6 + [0.5] * 7) and not changepoints.find([])
-
-
 # ---- histories ----
 
 
