@@ -1,6 +1,10 @@
 """Chromium without a window, through Selenium: how tests open a page, use it and look at it.
 
 conftest.py starts one browser for all tests of a run.
+
+    open_view(browser, "table&dim=128")              the page of posenc explore, at a view
+    browser.press(key("ARROW_RIGHT"))
+    assert state_of(browser)["dim"] == 128           the values of the controls
 """
 
 import importlib.util
@@ -37,19 +41,19 @@ class Browser:
         return self.driver.execute_script(script, *arguments)
 
     def all(self, selector: str) -> List[Any]:
-        """Returns the elements that a selector matches."""
+        """Returns the elements that a selector of CSS matches."""
         return list(self.driver.find_elements("css selector", selector))
 
     def one(self, selector: str) -> Any:
-        """Returns the first of them."""
+        """Returns the first element that a selector matches."""
         return self.driver.find_element("css selector", selector)
 
     def texts(self, selector: str) -> List[str]:
-        """Returns their texts."""
+        """Returns the texts of all elements that a selector matches."""
         return list(self.js("return [...document.querySelectorAll(arguments[0])].map((e) => e.innerText)", selector))
 
     def wait(self, state: Callable[[Any], Any]) -> Any:
-        """Waits for a state of the page, and returns it."""
+        """Waits until a function of the driver returns something, and returns that."""
         from selenium.webdriver.support.wait import WebDriverWait
 
         return WebDriverWait(self.driver, SECONDS, poll_frequency=0.05).until(state)
@@ -60,7 +64,7 @@ class Browser:
         element.click()
 
     def choose(self, name: str, value: str) -> None:
-        """Chooses a value of a filter."""
+        """Chooses a value of a list, by the name of the list."""
         from selenium.webdriver.support.select import Select
 
         chosen: Any = Select(self.one(f"select[name={name}]"))
@@ -71,7 +75,7 @@ class Browser:
         self.driver.switch_to.active_element.send_keys(*keys)
 
     def logged(self) -> Tuple[List[str], Set[str]]:
-        """Returns the messages since it was asked before, and the addresses that pages of the folder loaded."""
+        """Returns the messages since the last call, and the addresses that pages of the folder have loaded since."""
         messages = [entry["message"] for entry in self.driver.get_log("browser")]
         events = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
         asked = [event["params"] for event in events if event["method"] == "Network.requestWillBeSent"]
@@ -79,7 +83,7 @@ class Browser:
         return messages, {url for url in urls if not url.startswith(("data:", "blob:"))}
 
     def violations(self, part: str = "document", only: str = "") -> List[Any]:
-        """Returns what axe, which is loaded, finds serious."""
+        """Returns the serious violations that axe finds in a part of the page; the page has run axe()."""
         self.driver.set_script_timeout(SECONDS)
         run = f"axe.run({part}, {{ resultTypes: ['violations']{only} }}).then(arguments[0])"
         report = self.driver.execute_async_script(run)
@@ -89,7 +93,7 @@ class Browser:
 
 
 def key(name: str) -> str:
-    """Returns a key by its name."""
+    """Returns a key by its name in Selenium: ARROW_RIGHT."""
     from selenium.webdriver.common.keys import Keys
 
     return str(getattr(Keys, name))
@@ -107,8 +111,8 @@ def axe() -> str:
     pytest.skip("axe is missing: pip install axe-playwright-python")
 
 
-def untidy(path: Path, younger: str) -> List[str]:
-    """Returns what tidy finds in a page, besides a pattern of what is younger than tidy."""
+def complaints_of_tidy(path: Path, younger: str) -> List[str]:
+    """Returns what tidy finds in a page, without lines of a pattern: HTML that is younger than tidy."""
     if not shutil.which("tidy"):
         pytest.skip("tidy is missing")
     words = ["tidy", "-e", "-q", "--new-blocklevel-tags", "dialog", str(path)]
@@ -119,42 +123,42 @@ def untidy(path: Path, younger: str) -> List[str]:
 # ---- the page of posenc explore ----
 
 
-def opened(browser: Browser, address: str = "", **settings: Any) -> None:
-    """Opens the page at a view, and waits until the view is drawn."""
+def open_view(browser: Browser, address: str = "", **settings: Any) -> None:
+    """Opens the page at an address, such as table&dim=128, and waits until the view is drawn."""
     browser.driver.set_script_timeout(SECONDS)
     browser.driver.get("about:blank")  # an address that differs in its hash alone loads nothing
     browser.open("explore", **settings)
-    shown(browser, address)
+    show_view(browser, address)
 
 
-def shown(browser: Browser, address: str) -> None:
-    """Goes to a view, and waits until it is drawn."""
+def show_view(browser: Browser, address: str) -> None:
+    """Goes to an address on the open page, and waits until the view is drawn."""
     browser.js("location.hash = arguments[0]", address)
-    drawn(browser)
+    wait_until_drawn(browser)
 
 
-def drawn(browser: Browser) -> None:
+def wait_until_drawn(browser: Browser) -> None:
     """Waits until the view shows its state."""
     script = """const done = arguments[0], frame = requestAnimationFrame;
         explore.ready.then(() => frame(() => frame(() => frame(() => done()))))"""
     browser.driver.execute_async_script(script)
 
 
-def state(browser: Browser) -> Dict[str, Any]:
+def state_of(browser: Browser) -> Dict[str, Any]:
     """Returns the values of the controls."""
     return dict(browser.js("return explore.current.state"))
 
 
-def pointer(browser: Browser) -> Any:
-    """Returns a pointer, whose moves are performed at the end."""
+def pointer_in(browser: Browser) -> Any:
+    """Returns a pointer. Its moves are made by perform() at the end."""
     from selenium.webdriver.common.action_chains import ActionChains
 
     chains: Any = ActionChains
     return chains(browser.driver)
 
 
-def picture(browser: Browser) -> str:
-    """Returns all that the view shows."""
+def picture_of(browser: Browser) -> str:
+    """Returns all that the view shows: HTML, and pixels of canvases."""
     return str(browser.js("""const root = explore.current.root;
             return root.querySelector('.results').innerHTML +
                 [...root.querySelectorAll('canvas')].map((canvas) => canvas.toDataURL()).join()"""))

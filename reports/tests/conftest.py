@@ -1,4 +1,4 @@
-"""Prints TAP for Meson to count; starts the browser of tests."""
+"""Fixtures of all tests: a browser, and the page of posenc explore in it. tap.py prints TAP for Meson to count."""
 
 import shutil
 from pathlib import Path
@@ -7,8 +7,6 @@ from typing import Any, Iterator
 import pytest
 from browser import Browser
 from tap import pytest_configure, pytest_runtest_logreport, pytest_sessionfinish  # noqa: F401
-
-# ---- a browser ----
 
 
 @pytest.fixture(scope="session")
@@ -27,15 +25,15 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
                      "--disable-background-networking", f"--user-data-dir={profile}"):  # fmt: skip
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    made = selenium.Chrome(service=Service(chromedriver), options=options)
-    made.execute_cdp_cmd("Browser.grantPermissions", {"permissions": ["clipboardReadWrite"]})
-    yield made
-    made.quit()
+    started = selenium.Chrome(service=Service(chromedriver), options=options)
+    started.execute_cdp_cmd("Browser.grantPermissions", {"permissions": ["clipboardReadWrite"]})
+    yield started
+    started.quit()
 
 
 @pytest.fixture(scope="session")
 def explore_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Returns the file with the page of posenc explore. Without the library as WebAssembly its tests are skipped."""
+    """Returns the file with the page of posenc explore. Tests of it are skipped without the library as WebAssembly."""
     from posenc.command import CommandError
     from posenc.explore import main as explore
 

@@ -1,4 +1,8 @@
-"""Prints TAP where pytest's own reporter is off (-p no:terminal), for Meson to count."""
+"""Prints TAP where pytest's own reporter is off (-p no:terminal), for Meson to count. conftest.py imports its hooks.
+
+    ok 1 - test_name[case]        a failure is "not ok", with its traceback in lines of comment
+    1..1
+"""
 
 from typing import List
 
@@ -14,6 +18,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Adds the line of a test that has run, failed in its set-up or tear-down, or was skipped."""
     if report.when != "call" and report.outcome == "passed":
         return
     number, name = len(LINES) + 1, report.nodeid.rpartition("::")[2].replace("#", "")
@@ -25,5 +30,6 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Prints all lines, and their number."""
     if not session.config.pluginmanager.hasplugin("terminalreporter"):
         print(*LINES, f"1..{len(LINES)}", sep="\n")

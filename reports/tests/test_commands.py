@@ -19,19 +19,19 @@ REPORTS = ROOT / "reports"
 PYPROJECT = (ROOT / "pyproject.toml").read_text()
 
 
-def listed() -> List[str]:
+def listed_commands() -> List[str]:
     """Returns the names in pyproject.toml, in its order."""
     return re.findall(r'^posenc-(\w+) = "posenc.__main__:run"$', PYPROJECT, re.M)
 
 
 def test_list_has_each_command_in_order() -> None:
-    assert listed() == list(COMMANDS)
+    assert listed_commands() == list(COMMANDS)
 
 
 def test_help_of_the_program_has_each_command() -> None:
     """Reads the table of main.c, as --help marks no command as external."""
     table = re.search(r"} external_commands\[\] = \{(.*?)^};", (ROOT / "cli" / "main.c").read_text(), re.S | re.M)
-    assert table and re.findall(r'^    \{ "(\w+)",', table[1], re.M) == listed()
+    assert table and re.findall(r'^    \{ "(\w+)",', table[1], re.M) == listed_commands()
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -95,8 +95,8 @@ def test_other_interpreters_are_left_to_env(tmp_path: Path) -> None:
 # ---- the file that starts one ----
 
 
-def command_file(folder: Path, package: str) -> str:
-    """Returns the path of an installed posenc-report."""
+def install_command(folder: Path, package: str) -> str:
+    """Installs posenc-report in a folder, and returns its path."""
     text = (REPORTS / "posenc-command.in").read_text()
     path = folder / "posenc-report"
     path.write_text(text.replace("@PYTHON@", "/usr/bin/env python3").replace("@PACKAGE@", package))
@@ -111,14 +111,14 @@ def test_modules_beside_the_package_come_first(tmp_path: Path) -> None:
     (tmp_path / "python" / "jinja2.py").write_text("print('bundled')")
     (tmp_path / "python" / "posenc" / "__main__.py").write_text("import jinja2\ndef run(): pass\n")
     done = subprocess.run(
-        [sys.executable, command_file(tmp_path, "python")], env={**os.environ, "PYTHONPATH": str(tmp_path / "other")},
-        stdout=subprocess.PIPE, encoding="utf-8", check=True,
+        [sys.executable, install_command(tmp_path, "python")], stdout=subprocess.PIPE, encoding="utf-8", check=True,
+        env={**os.environ, "PYTHONPATH": str(tmp_path / "other")},
     )  # fmt: skip
     assert done.stdout == "bundled\n"
 
 
 def test_old_python_is_named(tmp_path: Path) -> None:
-    command = command_file(tmp_path, "python")
+    command = install_command(tmp_path, "python")
     code = f"import sys; sys.version_info = (3, 6); sys.argv = [{command!r}]; exec(open({command!r}).read())"
     done = subprocess.run([sys.executable, "-c", code], stderr=subprocess.PIPE, encoding="utf-8", check=False)
     assert done.returncode == 2

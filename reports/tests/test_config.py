@@ -1,4 +1,8 @@
-"""Configurations: keys about positions, layers, heads, bases and scalings, and what is rejected."""
+"""The reader of config.json: keys about positions, layers, heads, bases and scalings, and what is rejected.
+
+read(model_type="llama", rope_theta=5e5) reads a configuration with these members. READ and REJECTED are tables: a
+title, the members of a file, and members of the part that is read or the reason of the rejection.
+"""
 
 import io
 import json
@@ -12,7 +16,7 @@ from posenc.models.part import Part
 
 File = Dict[str, Any]
 SIZES = {"hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2, "max_position_embeddings": 100}
-STRANGE = {
+STRANGE = {  # keys that no class reads
     "rope_ratio": 50, "rotary_scaling_factor": 2, "use_alibi": True, "rotary_emb_scale_base": 512, "xpos_scale": 512,
     "position_encoding_2d": True, "num_attention_heads_per_layer": [4, 2], "swa_rope_theta": 1e6,
     "compress_rope_base": 9, "rope_mode": "3d",
@@ -30,12 +34,12 @@ def part_of(**members: Any) -> Part:
 
 
 def file(model_type: str, **members: Any) -> File:
-    """Returns a configuration of a type without sizes."""
+    """Returns the members of a configuration without sizes."""
     return {"model_type": model_type, **members}
 
 
 def small(model_type: str, **members: Any) -> File:
-    """Returns a configuration of a small model."""
+    """Returns the members of a configuration of a small model."""
     return {"model_type": model_type, **SIZES, **members}
 
 
@@ -143,12 +147,11 @@ READ: List[Tuple[str, File, Dict[str, Any]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("members, wanted", [row[1:] for row in READ], ids=[row[0] for row in READ])
-def test_it_is_read(members: File, wanted: Dict[str, Any]) -> None:
-    model = read(**members)
-    assert wanted.get("note", "") in model.notes
-    found = {name: getattr(model.reading.parts[0], name) for name in wanted if name != "note"}
-    assert found == {name: value for name, value in wanted.items() if name != "note"}
+@pytest.mark.parametrize("members, expected", [row[1:] for row in READ], ids=[row[0] for row in READ])
+def test_file_is_read(members: File, expected: Dict[str, Any]) -> None:
+    model, part = read(**members), {name: value for name, value in expected.items() if name != "note"}
+    assert expected.get("note", "") in model.notes
+    assert {name: getattr(model.reading.parts[0], name) for name in part} == part
 
 
 # ---- what is rejected ----
@@ -244,7 +247,7 @@ REJECTED: List[Tuple[str, File, str]] = [
 
 
 @pytest.mark.parametrize("members, reason", [row[1:] for row in REJECTED], ids=[row[0] for row in REJECTED])
-def test_it_is_rejected(members: File, reason: str) -> None:
+def test_file_is_rejected(members: File, reason: str) -> None:
     with pytest.raises(Rejected, match=reason):
         read(**members)
 
@@ -324,10 +327,8 @@ def test_what_a_class_of_several_parts_takes_for_its_text_counts() -> None:
 
 @pytest.mark.parametrize("rule", ["yarn", "llama3"])
 def test_two_original_lengths_must_agree(rule: str) -> None:
-    rope: Dict[str, Any] = {"rope_type": rule, "factor": 4}
-    if rule == "llama3":
-        rope = {**rope, "low_freq_factor": 1, "high_freq_factor": 4}
-    rope["original_max_position_embeddings"] = 50
+    rope: Dict[str, Any] = {"rope_type": rule, "factor": 4, "original_max_position_embeddings": 50}
+    rope.update({"low_freq_factor": 1, "high_freq_factor": 4} if rule == "llama3" else {})
     file: Dict[str, Any] = {"model_type": "llama", **SIZES, "rope_scaling": rope}
     for length in (25, 100):
         with pytest.raises(Rejected, match=f"original_max_position_embeddings is {length}, and 50 in rope_scaling"):
@@ -380,7 +381,7 @@ def test_alpha_of_hunyuan_is_a_larger_base() -> None:
 
 
 @pytest.mark.parametrize(
-    "said, sections, theta, layers",
+    "members, sections, theta, layers",
     [
         ({"_class_name": "FluxTransformer2DModel", "num_attention_heads": 24, "attention_head_dim": 128,
           "num_layers": 19, "num_single_layers": 38}, (8, 28, 28), 1e4, 57),
@@ -394,10 +395,8 @@ def test_alpha_of_hunyuan_is_a_larger_base() -> None:
          (22, 21, 21), 1e4, 30),
     ],
 )  # fmt: skip
-def test_patches_of_diffusers_turn_by_three_axes(
-    said: Dict[str, Any], sections: Tuple[int, ...], theta: float, layers: int
-) -> None:
-    model = read(**said)
+def test_patches_of_diffusers_turn_by_three_axes(members: File, sections: Any, theta: float, layers: int) -> None:
+    model = read(**members)
     part = model.reading.parts[0]
     assert (part.mrope_section, part.mrope_layout, part.rope_theta) == (sections, "qwen2_vl_vision", theta)
     assert (part.encoding, part.head_dim, part.layers) == ("rope_interleaved", 128, layers)

@@ -1,6 +1,7 @@
-"""The course: blocks of code compute the numbers of their commands, lessons have their form, and the page has them.
+"""The course (docs/course): code computes the numbers of its commands, lessons have their form, the page has them.
 
-The page has each word of a lesson, no script, and nothing that is loaded from elsewhere.
+A lesson has a block of NumPy and one of PyTorch, each with a statement such as "`result` equals `posenc table ...`
+within 2 ulp.", which the tests check. The page has each word of a lesson, no script, and loads nothing.
 """
 
 import csv
@@ -23,15 +24,15 @@ from posenc.explore.course import Code, Lesson, course, read_lesson, read_lesson
 np = pytest.importorskip("numpy", reason="python3-numpy is missing")
 COURSE = Path(__file__).resolve().parents[2] / "docs" / "course"
 LESSONS = read_lessons(COURSE)
-LABELS = re.compile(r"row|pair|axis|position(\[\d+\])?")
+LABELS = re.compile(r"row|pair|axis|position(\[\d+\])?")  # columns that number the rows of a table
 each_lesson = pytest.mark.parametrize("lesson", LESSONS, ids=[lesson.path.stem for lesson in LESSONS])
 
 
 # ---- code ----
 
 
-def compare(got: Any, want: Any, statement: str) -> None:
-    """Compares numbers as f32, within the bound that a statement ends with."""
+def check_bound(got: Any, want: Any, statement: str) -> None:
+    """Compares numbers as f32, within the bound at the end of a statement."""
     bound = re.search(r" (?:(bit for bit)|within (\d+) ulp|within 2\^-(\d+))\.$", statement)
     assert bound, f"'bit for bit.', 'within N ulp.' or 'within 2^-N.' after the command: {statement}"
     if bound[1]:
@@ -69,7 +70,7 @@ def test_code_equals_the_table(lesson: Lesson, library: str) -> None:
     (code,) = [code for code in lesson.code if code.library == library]
     lines = [line for line in code.source.splitlines() if line]
     assert 10 <= len(lines) <= 15 and all(len(line) <= 120 for line in lines)
-    compare(run(code, lesson.path), table(code.command), code.statement)
+    check_bound(run(code, lesson.path), table(code.command), code.statement)
 
 
 @pytest.mark.parametrize("old, new", [("10000.0", "10001.0"), ("np.sin", "np.cos"), ("tokens = 4, 6", "tokens = 4, 7")])
@@ -79,7 +80,7 @@ def test_code_that_computes_other_numbers_fails(tmp_path: Path, old: str, new: s
     copy.write_text(text.replace(old, new, 1), encoding="utf-8")
     code = read_lesson(copy).code[0]
     with pytest.raises((AssertionError, ValueError)):
-        compare(run(code, copy), table(code.command), code.statement)
+        check_bound(run(code, copy), table(code.command), code.statement)
 
 
 # ---- the form of a lesson ----
@@ -146,7 +147,7 @@ class Reader(HTMLParser):
     def __init__(self, text: str) -> None:
         super().__init__()
         self.open: List[str] = []
-        self.text = self.prose = ""  # all, and without code
+        self.text = self.prose = ""  # without footnote marks, and without code
         self.feed(text)
         self.close()
         assert not self.open
@@ -172,7 +173,7 @@ class Reader(HTMLParser):
         self.prose += "" if "code" in self.open else data
 
 
-def plain(text: str) -> List[str]:
+def words_of(text: str) -> List[str]:
     """Returns the words of a Markdown text that the page shows."""
     links = r"!\[[^]]*\]\([^)]*\)|\]\([^)]*\)|\[\^\w+\](: )?"
     marks = r"</?details>|<summary>.*?</summary>|^\*\*\d\.\*\*|^\d\. |^## |^```(python)?|^- [A-D]\. "
@@ -182,6 +183,7 @@ def plain(text: str) -> List[str]:
 
 @pytest.fixture(scope="session")
 def pages() -> Dict[int, Dict[str, Any]]:
+    """Returns the lessons of the page by their numbers."""
     pytest.importorskip("markdown", reason="Python's markdown is missing")
     return {page["number"]: page for page in course()}
 
@@ -196,7 +198,7 @@ def test_page_has_each_word_of_a_lesson(lesson: Lesson, pages: Dict[int, Dict[st
     parts += ["After this lesson you can", *page["abilities"], *page["notes"].values()]
     shown = [Reader(part) for part in parts]
     got = re.findall(r"\w+", " ".join(re.sub("NumPy$|PyTorch$", "", one.text, flags=re.M) for one in shown))
-    assert got == plain(lesson.path.read_text(encoding="utf-8"))
+    assert got == words_of(lesson.path.read_text(encoding="utf-8"))
     assert all(code.source.rstrip("\n") in shown[0].text for code in lesson.code)
     assert [question["hard"] for question in page["questions"]] == [False, False, False, True, True]
     prose = "\n".join(one.prose for one in shown)

@@ -1,6 +1,9 @@
-"""posenc doctor: findings and measurement quality, equal to those of the program in C that it replaced; the command."""
+"""posenc doctor: findings and measurement quality, and the command.
 
-import gzip
+machines.jsonl.gz has machines that are made up, with the findings of the former program in C. Words may differ from
+those; numbers, costs, commands and grades may not. A script stands in for the program where the machine must be known.
+"""
+
 import io
 import json
 import os
@@ -9,11 +12,12 @@ import re
 import signal
 import subprocess
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any, Dict, List, Tuple
 
 import pytest
-from programs import make_program, run, start
+from programs import make_program, read_json_lines, run, start
 from rich.console import Console
+from test_records import errors_of
 
 from posenc.command import CommandError
 from posenc.doctor.findings import Run, cpus_of, findings_of
@@ -23,28 +27,22 @@ from posenc.records import load
 
 Record = Dict[str, Any]
 
-NUMBERS = re.compile(r"\d+(?:\.\d+)?")
-with gzip.open(Path(__file__).with_name("machines.jsonl.gz"), "rt") as file:
-    # Made-up machines, each with header, env, doctor and footer, as the program in C wrote and graded them.
-    FROZEN = file.read().splitlines()
-QUIET, LAPTOP, SILENT = FROZEN[:4], FROZEN[16:20], FROZEN[36:40]
+RECORDS = read_json_lines(Path(__file__).with_name("machines.jsonl.gz"))
+MACHINES = [RECORDS[at : at + 4] for at in range(0, len(RECORDS), 4)]  # header, env, doctor and footer of each
+QUIET, LAPTOP, SILENT = ([json.dumps(record) for record in MACHINES[number]] for number in (0, 4, 9))  # lines
 
 
-def frozen() -> Iterator[Tuple[Run, Record]]:
-    """Runs without findings, and the doctor records of the program in C."""
-    records = [json.loads(line) for line in FROZEN]
-    for at in range(0, len(records), 4):
-        _, env, doctor, footer = records[at : at + 4]
-        probed = {name: value for name, value in doctor.items() if name not in ("findings", "quality")}
-        yield Run(env, probed, footer), doctor
+def without_findings(doctor: Record) -> Record:
+    """Returns what the program measured, of which findings and quality are made."""
+    return {name: value for name, value in doctor.items() if name not in ("findings", "quality")}
 
 
 def numbers(text: str) -> List[str]:
-    return NUMBERS.findall(text.replace("100 us", ""))
+    return re.findall(r"\d+(?:\.\d+)?", text.replace("100 us", ""))
 
 
 def essence(finding: Record) -> Tuple[Any, ...]:
-    """All of a finding but its wording."""
+    """Returns all of a finding but its wording."""
     cost, evidence = finding["cost_pct"], finding["evidence"]
     places = re.findall("in (cache|DRAM)", evidence)
     return (finding["what"], finding["level"], None if cost is None else round(cost, 6), finding["command"],
@@ -53,14 +51,13 @@ def essence(finding: Record) -> Tuple[Any, ...]:
 
 def test_findings_and_quality_are_those_of_the_program_in_c() -> None:
     seen = set()
-    for of, expected in frozen():
-        found = findings_of(of)
-        assert [essence(one) for one in found] == [essence(one) for one in expected["findings"]]
-        quality = quality_of(of.env, of.noise, of.doctor.get("control_pct"), of.doctor["detectable"])
+    for _, env, expected, footer in MACHINES:
+        run = Run(env, without_findings(expected), footer)
+        found = findings_of(run)
+        assert list(map(essence, found)) == list(map(essence, expected["findings"]))
+        quality = quality_of(run.env, run.noise, run.doctor.get("control_pct"), run.doctor["detectable"])
         assert quality.grade == expected["quality"]["grade"]
-        assert [numbers(reason) for reason in quality.reasons] == [
-            numbers(one) for one in expected["quality"]["reasons"]
-        ]
+        assert list(map(numbers, quality.reasons)) == list(map(numbers, expected["quality"]["reasons"]))
         assert all(one["fix"] for one in found if one["level"] == "costs")
         seen |= {(one["what"], one["level"]) for one in found}
     assert len(seen) == 57  # every finding on every level that it can have
@@ -81,23 +78,19 @@ def test_lists_of_cpus() -> None:
 
 
 def printed(lines: List[str], width: int = 80, verbose: bool = False) -> str:
-    (of,) = runs_of([json.loads(line) for line in lines])
-    console = Console(file=io.StringIO(), width=width, highlight=False, markup=False)
-    show(console, of, verbose)
-    text = console.file.getvalue()  # type: ignore[attr-defined]
-    return str(text)
+    """Returns what the command prints about a machine on a terminal of so many columns."""
+    file, (found,) = io.StringIO(), runs_of([json.loads(line) for line in lines])
+    show(Console(file=file, width=width, highlight=False, markup=False), found, verbose)
+    return file.getvalue()
 
 
 def test_the_answer_comes_first_and_commands_stay_in_one_piece() -> None:
     text = printed(LAPTOP)
     answer = "Measurement quality B: timings detect differences of more than 2.0 % in cache and 8.0 % in DRAM."
     assert answer in " ".join(text.split())
-    order = [
-        text.index("Measurement quality B"), text.index("Conditions that disturb timings"),
-        text.index(" 40 %  governor: "), text.index("huge pages: "), text.index("Conditions that may"),
-        text.index("Fine: "),
-    ]  # fmt: skip
-    assert order == sorted(order)
+    order = ("Measurement quality B", "Conditions that disturb timings", " 40 %  governor: ", "huge pages: ",
+             "Conditions that may", "Fine: ")  # fmt: skip
+    assert list(map(text.index, order)) == sorted(map(text.index, order))
     assert "$ sudo cpupower frequency-set -g performance\n" in text
     assert all(len(line) <= 80 for line in text.splitlines() if "$ " not in line)
     silent = " ".join(printed(SILENT).split())
@@ -111,6 +104,7 @@ def test_the_answer_comes_first_and_commands_stay_in_one_piece() -> None:
 
 
 def save(path: Path, lines: List[str]) -> str:
+    """Writes lines, and returns the path as a word of a command."""
     path.write_text("\n".join(lines) + "\n")
     return str(path)
 
@@ -127,7 +121,8 @@ def test_files_of_other_machines(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 def test_a_run_with_measurements_comes_before_one_without(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     header, env, doctor, footer = QUIET
-    later = footer.replace('"noise":{', '"noise":{"heat":5,')
+    later = footer.replace('"noise": {', '"noise": {"heat":5,')
+    assert later != footer
     path = save(tmp_path / "a.jsonl", [header, env, doctor, footer, header, env, later])
     assert main([path, "--json"]) == 0
     record = json.loads(capsys.readouterr().out)
@@ -161,9 +156,9 @@ def test_what_is_rejected(tmp_path: Path) -> None:
 # ---- the command, with a program that is made up ----
 
 
-def made_up(tmp_path: Path, body: str) -> Path:
-    """A program that prints the records of a quiet server and goes on with a shell script."""
-    return make_program(tmp_path / "program", f"cat {save(tmp_path / 'quiet', QUIET[:3])}\n{body}")
+def make_quiet(tmp_path: Path, script: str) -> Path:
+    """Makes a program that prints the records of a quiet server, and goes on with a shell script."""
+    return make_program(tmp_path / "program", f"cat {save(tmp_path / 'quiet', QUIET[:3])}\n{script}")
 
 
 def test_a_program_that_fails_half_way(tmp_path: Path) -> None:
@@ -171,7 +166,7 @@ def test_a_program_that_fails_half_way(tmp_path: Path) -> None:
         ("kill -9 $$", 137, "the program was ended by signal 9"),
         ("echo nonsense; exit 0", 2, "line 4 is no record"),
     ):
-        done = run(made_up(tmp_path, body), "doctor", "-o", str(tmp_path / "r.jsonl"))
+        done = run(make_quiet(tmp_path, body), "doctor", "-o", str(tmp_path / "r.jsonl"))
         assert (done.returncode, done.stdout) == (status, "") and words in done.stderr
         assert "Traceback" not in done.stderr
         assert not (tmp_path / "r.jsonl").exists()
@@ -181,7 +176,7 @@ def test_a_program_that_fails_half_way(tmp_path: Path) -> None:
 
 
 def test_nothing_is_measured_under_an_emulator(tmp_path: Path) -> None:
-    done = run(made_up(tmp_path, "exit 0"), "doctor", env={"POSENC_EMULATOR": "qemu runs this"})
+    done = run(make_quiet(tmp_path, "exit 0"), "doctor", env={"POSENC_EMULATOR": "qemu runs this"})
     assert (done.returncode, done.stdout) == (77, "") and "nothing is measured here: qemu runs this" in done.stderr
 
 
@@ -189,7 +184,7 @@ def test_nothing_is_measured_under_an_emulator(tmp_path: Path) -> None:
 def test_a_signal_ends_it_with_what_there_is(number: int, tmp_path: Path) -> None:
     footer = json.dumps({"t": "footer", "complete": False, "noise": {}})
     body = f"trap 'echo \"$footer\"; exit {128 + number}' {number}; echo begun >&2; while :; do sleep 0.05; done"
-    program = made_up(tmp_path, f"footer='{footer}'\n{body}")
+    program = make_quiet(tmp_path, f"footer='{footer}'\n{body}")
     done = start(program, "doctor", "-o", str(tmp_path / "r.jsonl"))
     assert done.stderr and done.stderr.readline() == "begun\n"
     done.send_signal(number)
@@ -206,9 +201,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Tuple[Record, List[Rec
     """Returns the record that posenc doctor --quick prints about this machine, and the records that it writes."""
     path = tmp_path_factory.mktemp("doctor") / "r.jsonl"
     program = os.environ["POSENC_PROGRAM"]
-    done = subprocess.run(
-        [program, "doctor", "--quick", "--json", "-o", str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
+    done = subprocess.run([program, "doctor", "--quick", "--json", "-o", str(path)], capture_output=True)
     if done.returncode == 77:
         pytest.skip(done.stderr.decode().strip())
     assert done.returncode == 0, done.stderr.decode()
@@ -216,15 +209,12 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Tuple[Record, List[Rec
 
 
 def test_records_of_this_machine(measured: Tuple[Record, List[Record]]) -> None:
-    from test_records import errors_of
-
     doctor, records = measured
     assert [record["t"] for record in records] == ["header", "env", "doctor", "footer"]
     assert not errors_of(records) and records[2] == doctor and records[3]["complete"] is True
     assert records[0]["command"] == "doctor" and records[0]["argv"][:3] == ["posenc", "doctor", "--quick"]
     assert len(doctor["findings"]) > 8 and doctor["quality"]["grade"] in "ABCD"
-    probed = {name: doctor[name] for name in doctor if name not in ("findings", "quality")}
-    assert diagnosis(Run(records[1], probed, records[3])) == doctor
+    assert diagnosis(Run(records[1], without_findings(doctor), records[3])) == doctor
 
 
 def test_a_terminal_shows_how_far_it_is(measured: Tuple[Record, List[Record]], tmp_path: Path) -> None:

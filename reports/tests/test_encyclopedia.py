@@ -1,7 +1,8 @@
 """Pages of docs/encodings and the concept map that is made of them: form, links, numbers of presets, and code.
 
-Each page names the presets that have its encoding, with their numbers, and tests. test_explore_views.py clicks on the
-map.
+docs/encodings/NAME.md is the page of a kernel, a method, a scaling or a numerics mode. Its section Models names the
+presets that have it, with numbers that must be those of their problems. The map has a node for each page and preset;
+commands, C and NumPy of a node run here. test_explore_views.py clicks on the map.
 """
 
 import ast
@@ -32,22 +33,22 @@ np = pytest.importorskip("numpy", reason="python3-numpy is missing")
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "docs" / "encodings"
 WIDTH = 120
-SECTIONS = {
+SECTIONS = {  # that a page has to have, by its kind
     "kernel": ("Definition", "Shapes", "Parameters", "Traps", "Models", "Source", "See also"),
     "scaling": ("Definition", "Parameters", "Traps", "Models", "Source", "See also"),
     "method": ("Definition", "Parameters", "Traps", "Models", "Source", "See also"),
     "numerics mode": ("Definition", "Traps", "Models", "Source", "See also"),
 }
-ORDER = (
+ORDER = (  # of all sections
     "Definition", "Shapes", "Parameters", "In other libraries", "Example", "Traps", "Models", "Source", "See also",
 )  # fmt: skip
-# Values of fields that a problem does not state.
+# Values of fields that a problem does not state, as in the tables of models.
 DEFAULTS = {
     "rope_theta": "10000", "scaling": "none", "factor": "1", "layout": "interleaved", "freq_spacing": "exponent",
     "mrope_section": "", "mrope_layout": "qwen2_vl", "weight_offset": "0", "causal": "false", "position_buckets": "0",
     "window_class": "false",
 }  # fmt: skip
-# The fields of each kernel that the tables of models may have in their heads.
+# The fields of each kernel that may head a column in the tables of models.
 FIELDS = {
     "sinusoidal_add": "dim layout freq_spacing", "learned_add": "rows dim",
     "rope_half": "head_dim rotary_dim", "rope_interleaved": "head_dim rotary_dim",
@@ -67,7 +68,7 @@ class Problem(NamedTuple):
     fields: Dict[str, str]
 
     def get(self, field: str) -> str:
-        """Returns a value, or what is meant where none is said."""
+        """Returns the value of a field, or its default."""
         return self.fields.get(field, DEFAULTS.get(field, ""))
 
 
@@ -91,8 +92,8 @@ def kind_of(name: str) -> str:
     return found[2]
 
 
-def rows(text: str) -> List[Dict[str, str]]:
-    """Returns the rows of a table of Markdown by the names in its head."""
+def rows_of(text: str) -> List[Dict[str, str]]:
+    """Returns the rows of a table of Markdown: {name of a column: cell}."""
     lines = [line.strip("| ").split(" | ") for line in re.sub(r"\| \|", "|  |", text).splitlines() if line[:1] == "|"]
     head = [cell.strip("` ") for cell in lines[0]] if lines else []
     body = [[cell.strip("` |") for cell in line] for line in lines[2:]]
@@ -102,34 +103,33 @@ def rows(text: str) -> List[Dict[str, str]]:
 # ---- which presets a page has to name ----
 
 
-def served(problem: Problem, first: bool) -> Iterator[str]:
-    """Yields the pages that name a preset because of one of its problems; first: the first one of its kernel."""
-    axes = [size for size in problem.get("mrope_section").split(",") if size]
-    vision = problem.get("mrope_layout") in VISION
+def pages_of(problem: Problem, is_first: bool) -> Iterator[str]:
+    """Yields the pages that name a preset because of one of its problems; is_first: the first one of its kernel."""
+    is_vision = problem.get("mrope_layout") in VISION
     if problem.kernel in ("rope_half", "rope_interleaved", "rope_qk_norm", "learned_add"):
         yield problem.kernel
     if problem.kernel in ("sinusoidal_add", "alibi_add", "t5_bias_add", "window_bias_add", "relative_bias_add"):
         yield problem.kernel[: -len("_add")]
-    if problem.kernel == "rope_table" and not vision:
+    if problem.kernel == "rope_table" and not is_vision:
         yield problem.get("scaling")
-    if problem.kernel == "rope_table" and axes:
-        yield "vision_rope" if vision else "mrope"
+    if problem.kernel == "rope_table" and problem.get("mrope_section"):
+        yield "vision_rope" if is_vision else "mrope"
     if problem.kernel == "relative_bias_add":
         yield problem.fields.get("relative", "deberta")
     if problem.kernel == "window_bias_add":
         yield "beit" if problem.get("window_class") == "true" else "swin"
-    if problem.kernel == "learned_add" and first and "position_offset" in problem.fields:
+    if problem.kernel == "learned_add" and is_first and "position_offset" in problem.fields:
         yield "padding_positions"
 
 
 @functools.lru_cache(None)
-def expected() -> Dict[str, Set[str]]:
-    """Returns the presets by the pages that name them: of its kernel, scaling and method, and of its training."""
+def expected_presets() -> Dict[str, Set[str]]:
+    """Returns the presets by the pages that have to name them: of kernels, scalings, methods and trained numerics."""
     found: Dict[str, Set[str]] = {name: set() for name in pages()}
     for name in presets():
         seen: Set[str] = set()
         for problem in problems(name):
-            for page in served(problem, problem.kernel not in seen):
+            for page in pages_of(problem, problem.kernel not in seen):
                 found[page].add(name)
             seen.add(problem.kernel)
         trained = preset(name).reading.facts.get("trained_numerics")
@@ -139,6 +139,7 @@ def expected() -> Dict[str, Set[str]]:
 
 
 def named_presets(name: str) -> Set[str]:
+    """Returns the presets that a page names in its section Models."""
     return {word for word in re.findall(r"`([^`]*)`", section(name, "Models")) if word in presets()}
 
 
@@ -164,14 +165,14 @@ def test_page_begins_with_an_introduction(name: str) -> None:
 
 @pytest.mark.parametrize("name", pages())
 def test_models_are_the_presets_that_have_it(name: str) -> None:
-    assert named_presets(name) == expected()[name]
+    assert named_presets(name) == expected_presets()[name]
     models = section(name, "Models")
     assert named_presets(name) or "o preset" in models or re.search(r"\]\(\w+[.]md\)", models)
 
 
 @pytest.mark.parametrize("name", pages())
 def test_numbers_of_models_are_those_of_the_presets(name: str) -> None:
-    for row in rows(section(name, "Models")):
+    for row in rows_of(section(name, "Models")):
         cells = {"freq_spacing" if key == "spacing" else key: value for key, value in row.items()}
         claimed = {key for fields in FIELDS.values() for key in fields.split() if key in cells}
         assert row["preset"] in presets() and claimed
@@ -184,26 +185,28 @@ def test_numbers_of_models_are_those_of_the_presets(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["llama3", "yarn", "longrope"])
 def test_frequencies_of_models_are_those_of_the_program(name: str) -> None:
-    for row in rows(section(name, "Models")):
+    for row in rows_of(section(name, "Models")):
         pairs = Engine().columns("frequencies", "--model", row["preset"])
         ratios = [float(pair["unscaled_radians"]) / float(pair["radians"]) for pair in pairs]
         kept = sum(abs(ratio - 1) < 1e-9 for ratio in ratios)
         divided = sum(abs(ratio / max(ratios) - 1) < 1e-9 for ratio in ratios)
-        told = {
+        computed = {
             "pairs kept, between, divided": f"{kept}, {len(pairs) - kept - divided}, {divided}",
             "attention factor": f"{float(pairs[0]['attention_factor']):.5g}",
         }
-        checked = [key for key in told if key in row]
-        assert checked and all(row[key] == told[key] for key in checked), (row, told)
+        checked = [key for key in computed if key in row]
+        assert checked and all(row[key] == computed[key] for key in checked), (row, computed)
 
 
 @pytest.mark.parametrize("name", pages())
 def test_parameters_are_explained_with_the_names_of_others(name: str) -> None:
-    for row in rows(section(name, "Parameters")):
+    for row in rows_of(section(name, "Parameters")):
         assert row["name"] in parameters() and row["meaning and range"]
-        plain = [re.sub(r" ?\([^)]*\)", "", cell) for cell in (row["elsewhere"], parameters()[row["name"]].also)]
-        others = [{one.strip() for one in cell.split(",") if one.strip()} for cell in plain]
-        assert others[0] <= others[1] | {row["name"]}, f"{row['name']}: parameters.md lacks {others[0] - others[1]}"
+        here, listed = (
+            {name.strip() for name in re.sub(r" ?\([^)]*\)", "", cell).split(",") if name.strip()}
+            for cell in (row["elsewhere"], parameters()[row["name"]].also)
+        )
+        assert here <= listed | {row["name"]}, f"{row['name']}: parameters.md lacks {here - listed}"
 
 
 @pytest.mark.parametrize("name", pages())
@@ -331,12 +334,13 @@ def test_places() -> None:
 # ---- code ----
 
 
-def code(language: str) -> List[Any]:
+def code_in(language: str) -> List[Any]:
+    """Returns the code of all nodes in a language, as parameters of a test."""
     texts = [(node["id"], text) for node in MAP["nodes"] for one, text in node["code"] if one == language]
     return [pytest.param(name, text, id=name) for name, text in texts]
 
 
-@pytest.mark.parametrize("name, text", code("terminal"))
+@pytest.mark.parametrize("name, text", code_in("terminal"))
 def test_commands_are_taken(name: str, text: str) -> None:
     cases = re.findall(r"^(\S+/\S+)", Engine().run("list", "cases"), re.M)
     for words in (shlex.split(line)[1:] for line in text.splitlines()):
@@ -370,7 +374,7 @@ extern struct posenc_freqs_spec spec;
 def test_calls_in_c_compile(tmp_path: Path) -> None:
     shown = {node["id"]: text for node in MAP["nodes"] for language, text in node["code"] if language == "C"}
     assert {name for name, node in NODES.items() if node["kind"] in ("kernel", "scaling", "numerics")} <= set(shown)
-    members = re.compile(r"/[*] set (.*) [*]/")
+    members = re.compile(r"/[*] set (.*) [*]/")  # "set args.x, args.out": they must exist
     code = [members.sub(lambda names: "".join(f"(void){name};" for name in names[1].split(", ")), text)
             for text in shown.values()]  # fmt: skip
     selects = []
@@ -386,15 +390,15 @@ def test_calls_in_c_compile(tmp_path: Path) -> None:
                     "-fsyntax-only", include, "shown.c"], cwd=tmp_path, check=True)  # fmt: skip
 
 
-def columns(command: str) -> Any:
+def printed_numbers(command: str) -> Any:
     """Returns the numbers that a command prints, without the columns that number its rows."""
     head, *rows = csv.reader(Engine().run(*shlex.split(command)[1:]).splitlines())
     shown = [at for at, title in enumerate(head) if re.match(r"(?!position)\w+\[", title)] or [head.index("radians")]
     return np.array([[float(row[at]) for at in shown] for row in rows])
 
 
-def spaces() -> Dict[str, Dict[str, Any]]:
-    """Returns values for the names that the lines of NumPy use."""
+def values_by_node() -> Dict[str, Dict[str, Any]]:
+    """Returns values for the names that the lines of NumPy use, by node."""
     draw = np.random.default_rng(1)
     dim, p = 128, np.arange(8)
     w = 10000.0 ** (-np.arange(0, dim, 2) / dim)
@@ -439,21 +443,18 @@ def spaces() -> Dict[str, Dict[str, Any]]:
 def value_of(text: str, names: Dict[str, Any]) -> Any:
     """Runs lines of Python. Returns the value of the last one, if it is an expression; else what it assigns."""
     names = {"np": np, **names}
-    tree = ast.parse(text)
-    last = tree.body.pop()
-    exec(compile(tree, "lines", "exec"), names)
+    *before, last = ast.parse(text).body
     if isinstance(last, ast.Expr):
-        return eval(compile(ast.Expression(last.value), "last", "eval"), names)
-    exec(compile(ast.Module([last], []), "last", "exec"), names)
+        exec(compile(ast.Module(before, []), "lines", "exec"), names)
+        return eval(ast.unparse(last.value), names)
     assert isinstance(last, ast.Assign)
-    return eval(
-        compile(ast.Expression(ast.parse(ast.unparse(last.targets[0]), mode="eval").body), "last", "eval"), names
-    )
+    exec(text, names)
+    return eval(ast.unparse(last.targets[0]), names)
 
 
-VALUES = spaces()
+VALUES = values_by_node()
 PROBLEM = "posenc table --problem 'rope_{} tokens=4 heads=1 head_dim=4 rotary_dim=4 rows=4 seed=3'"
-SAME = {  # commands that print the same numbers; of others the one that the node shows first
+SAME = {  # nodes, and commands that print the same numbers; empty: the one that the node shows first
     "rope_half": PROBLEM.format("half"), "rope_interleaved": PROBLEM.format("interleaved"),
     "timestep_embedding": "", "sincos_2d": "", "sinusoidal": "", "none": "", "linear": "", "ntk": "", "dynamic": "",
     "resonance": "", "proportional": "", "longrope": "", "alibi": "", "rope_table": "", "window_bias": "",
@@ -463,19 +464,21 @@ SAME = {  # commands that print the same numbers; of others the one that the nod
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name, text", code("NumPy"))
+@pytest.mark.parametrize("name, text", code_in("NumPy"))
 def test_numpy_gives_the_numbers_of_the_library(name: str, text: str) -> None:
-    found = value_of(text, VALUES[name]) if name != "learned_grad" else VALUES[name]["out"]
+    if name == "learned_grad":  # the line adds to out
+        value_of(text + "\nout = out", VALUES[name])
+        x = VALUES[name]["x"]
+        assert np.allclose(VALUES[name]["out"], [x[[0, 2, 3]].sum(0), x[1]])
+        return
+    found = value_of(text, VALUES[name])
     if name in SAME:
-        want = columns(SAME[name] or dict(NODES[name]["code"])["terminal"].splitlines()[0])
+        want = printed_numbers(SAME[name] or dict(NODES[name]["code"])["terminal"].splitlines()[0])
         if NODES[name]["kind"] == "numerics":
             found = (np.cos(found), np.sin(found))
         found = np.concatenate(found, 1) if isinstance(found, tuple) else np.asarray(found)
         near = 2e-4 if NODES[name]["kind"] == "numerics" else 2e-6
         assert np.abs(found.reshape(-1) - want.reshape(-1)).max() < near
-    elif name == "learned_grad":
-        value_of(text + "\nout = out", VALUES[name])
-        assert np.allclose(found, [VALUES[name]["x"][[0, 2, 3]].sum(0), VALUES[name]["x"][1]])
     elif name == "padding_positions":
         assert found.tolist() == [[2, 3, 1]]  # as its page says
     elif name == "rope_qk_norm":
@@ -487,4 +490,4 @@ def test_numpy_gives_the_numbers_of_the_library(name: str, text: str) -> None:
         assert np.isfinite(found).all() and found.shape[-1] in (4, 8)
         assert name not in ("kerple", "sandwich") or np.allclose(np.diag(found), 0)
         assert name != "shaw" or found.tolist()[0] == [2, 3, 4, 4, 4, 4, 4, 4]
-        assert name != "relative_bias" or found[1, 2] == 0.5 * VALUES[name]["c2p"][1, 1 - 2 + 7]
+        assert name != "relative_bias" or found[1, 2] == 0.5 * VALUES[name]["c2p"][1, 1 - 2 + 7]  # i - j + keys - 1

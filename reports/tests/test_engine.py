@@ -1,4 +1,4 @@
-"""Processes of a comparison: how they end, hang and are ended. Scripts stand in for the program."""
+"""Processes of a comparison: how they end, hang and are ended. Shell scripts stand in for the program."""
 
 import signal
 import subprocess
@@ -13,7 +13,7 @@ from test_compare import L2, TYPICAL, Json, Made, row, timed
 from posenc import engine
 from posenc.records import load
 
-# Opens the output of a script in place of the program as 3.
+# Opens the output of such a script, --out jsonl:FILE, as descriptor 3.
 OUTPUT = 'for word; do case $word in jsonl:*) exec 3>"${word#jsonl:}" ;; esac; done'
 FOOTER = """echo '{"t":"footer","complete":true}' >&3"""
 

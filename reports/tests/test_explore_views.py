@@ -1,6 +1,7 @@
-"""Numbers of the page of posenc explore, in bits and in words, and the concept map in use.
+"""Numbers of the page of posenc explore, in bits and in sentences, and the concept map in use.
 
-Each number that the page computes has the bits of posenc table --backend scalar.
+Each number that the page computes has the bits of posenc table --backend scalar: a problem is a pair of the words of
+posenc table and a script of the page, such as lib.sinusoidal({dim: 8}, {tokens: 9}).
 """
 
 import array
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Sequence, Tuple
 
 import pytest
-from browser import Browser, drawn, key, opened, pointer
+from browser import Browser, key, open_view, pointer_in, wait_until_drawn
 
 from posenc.command import CommandError
 from posenc.engine import Engine
@@ -25,6 +26,7 @@ BACKEND = ("--backend", "scalar")
 NODES = {node["id"]: node for node in concept_map()["nodes"]}
 WIDTHS = (360, 800, 1600)
 Spec = Dict[str, Any]
+Problem = Tuple[List[str], str]
 
 
 def printed(words: Sequence[str], folder: Path) -> List[List[int]]:
@@ -71,38 +73,42 @@ def words_of(kernel: str, spec: Spec) -> List[str]:
     return ["--problem", f"{kernel} {line}", *(["--positions", *places] if places else [])]
 
 
-def table(kind: str, spec: Spec, rows: Spec, more: Spec = {}) -> Tuple[List[str], str]:
-    """Returns a problem as words of posenc table, and as a script."""
+def table(kind: str, spec: Spec, rows: Spec, more: Spec = {}) -> Problem:
+    """Returns the problem of a table of sinusoids or of RoPE."""
     name = {"sinusoidal": "sinusoidal", "rope_table": "ropeTable"}[kind]
     script = f"lib.{name}({json.dumps(spec)}, {json.dumps({**rows, **more})})"
     return words_of(kind, {**spec, **rows, **more}), script
 
 
-def mixed(seed: int, index: int) -> int:
-    """Returns a draw of conformance/problem/inputs.c."""
-    most = 2**64 - 1
-    z = (seed + (index + 1) * 0x9E3779B97F4A7C15) & most
-    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & most
-    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & most
+def draw(seed: int, index: int) -> int:
+    """Returns a number of splitmix64, as conformance/problem/inputs.c draws it."""
+    mask = 2**64 - 1
+    z = (seed + (index + 1) * 0x9E3779B97F4A7C15) & mask
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & mask
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & mask
     return z ^ (z >> 31)
 
 
 def activations(seed: int, count: int) -> List[float]:
-    """Returns the x of a problem by its recipe."""
-    draws = [mixed(mixed(seed, 0), index) for index in range(count)]
+    """Returns the elements x of the problem with this seed."""
+    draws = [draw(draw(seed, 0), index) for index in range(count)]
     words = [(z >> 63) << 31 | (123 + ((z >> 60) & 7)) << 23 | z & 0x7FFFFF for z in draws]
     return array.array("f", array.array("I", words).tobytes()).tolist()
 
 
-def rotation(pairing: str, p: Spec, seed: int) -> Tuple[List[str], str]:
-    """Returns a rotation, whose cosines and sines are those of base 10000."""
-    size = p["tokens"] * p["heads"] * p["head_dim"]
-    line = " ".join(f"{name}={str(value).lower()}" for name, value in p.items())
-    options = {name: p[name] for name in ("heads", "head_dim", "rotary_offset", "transpose") if name in p}
-    options.update(pairing=pairing, first=p.get("position_offset", 0))
-    rows = f"lib.ropeTable({{dim: {p['rotary_dim']}}}, {{tokens: {p['rows']}}})"
+def line_of(fields: Spec) -> str:
+    """Returns fields in the notation of --problem."""
+    return " ".join(f"{name}={str(value).lower()}" for name, value in fields.items())
+
+
+def rotation(pairing: str, fields: Spec, seed: int) -> Problem:
+    """Returns the problem of a rotation, whose cosines and sines are those of base 10000."""
+    size = fields["tokens"] * fields["heads"] * fields["head_dim"]
+    options = {name: fields[name] for name in ("heads", "head_dim", "rotary_offset", "transpose") if name in fields}
+    options.update(pairing=pairing, first=fields.get("position_offset", 0))
+    rows = f"lib.ropeTable({{dim: {fields['rotary_dim']}}}, {{tokens: {fields['rows']}}})"
     script = f"lib.rotate({activations(seed, size)}, {rows}, {json.dumps(options)})"
-    return ["--problem", f"rope_{pairing} {line} seed={seed}"], script
+    return ["--problem", f"rope_{pairing} {line_of(fields)} seed={seed}"], script
 
 
 LONG = [1 + 0.25 * i for i in range(8)]
@@ -124,7 +130,7 @@ SECTIONS = (("qwen2_vl", [2, 3, 3]), ("qwen3_vl", [4, 2, 2]), ("qwen2_vl_vision"
             ("kimi", [4, 4]))  # fmt: skip
 
 
-def all_tables() -> Iterator[Tuple[List[str], str]]:
+def all_tables() -> Iterator[Problem]:
     """Yields problems that cover each parameter of sinusoidal and rope_table."""
     for layout in ("interleaved", "sin_cos", "cos_sin"):
         yield table("sinusoidal", {"dim": 7 if layout == "sin_cos" else 8}, {"tokens": 9}, {"layout": layout})
@@ -145,7 +151,7 @@ def all_tables() -> Iterator[Tuple[List[str], str]]:
         yield [*words_of("rope_table", {**spec, "tokens": 15}), "--grid", "5"], script
 
 
-def all_others() -> Iterator[Tuple[List[str], str]]:
+def all_others() -> Iterator[Problem]:
     """Yields rotations, biases and indices."""
     for pairing in ("half", "interleaved"):
         yield rotation(pairing, {"heads": 2, "tokens": 5, "head_dim": 8, "rotary_dim": 8, "rows": 5}, 3)
@@ -169,10 +175,9 @@ def all_others() -> Iterator[Tuple[List[str], str]]:
         ("relative_bias relative=deberta", row, "lib.debertaIndex({position_buckets: 0, ...@}).reverse()"),
         ("relative_bias relative=deberta", {**row, "position_buckets": 8}, "lib.debertaIndex(@).reverse()"),
     ]
-    for kernel, p, script in problems:
-        line = " ".join(f"{name}={str(value).lower()}" for name, value in p.items())
+    for kernel, fields, script in problems:
         recipe = "" if kernel == "alibi" else " heads=1 recipe=index"
-        yield ["--problem", f"{kernel} {line}{recipe}"], script.replace("@", json.dumps(p))
+        yield ["--problem", f"{kernel} {line_of(fields)}{recipe}"], script.replace("@", json.dumps(fields))
 
 
 PROBLEMS = {"tables": all_tables, "others": all_others}
@@ -180,7 +185,7 @@ PROBLEMS = {"tables": all_tables, "others": all_others}
 
 @pytest.mark.parametrize("problems", PROBLEMS.values(), ids=PROBLEMS.keys())
 def test_bits_are_those_of_the_program(browser: Browser, tmp_path: Path, problems: Any) -> None:
-    opened(browser)
+    open_view(browser)
     cases = list(problems())
     wanted = [printed(words, tmp_path) for words, _ in cases]
     for (words, script), got, want in zip(cases, computed(browser, [script for _, script in cases]), wanted):
@@ -189,7 +194,7 @@ def test_bits_are_those_of_the_program(browser: Browser, tmp_path: Path, problem
 
 
 def test_frequencies_are_those_of_the_program(browser: Browser) -> None:
-    opened(browser)
+    open_view(browser)
     for scaling, more in SCALINGS.items():
         spec = {"dim": 16, "scaling": scaling, **more}
         rows = list(csv.DictReader(Engine().run("table", "frequencies", *words_of("rope_table", spec)).splitlines()))
@@ -203,7 +208,7 @@ def test_frequencies_are_those_of_the_program(browser: Browser) -> None:
 
 @pytest.mark.parametrize("dtype", ("f16", "bf16"))
 def test_rounding_is_that_of_the_program(browser: Browser, tmp_path: Path, dtype: str) -> None:
-    opened(browser)
+    open_view(browser)
     path = tmp_path / "half.safetensors"
     Engine().run("table", "--problem", f"sinusoidal dim=64 tokens=300 dtype={dtype}", "--backend", "scalar",
                  "--out", f"safetensors:{path}")  # fmt: skip
@@ -220,7 +225,7 @@ def test_random_vectors_are_those_of_the_library(browser: Browser) -> None:
     found = sorted(Path(Engine().program).parent.glob("impl/libposenc.so"))
     if not found:
         pytest.skip("the build has no shared library")
-    opened(browser)
+    open_view(browser)
     values = (ctypes.c_float * 300)()
     function = ctypes.CDLL(str(found[0])).posenc_learned_fill_normal
     function.argtypes = [ctypes.c_uint64, *[ctypes.c_int64] * 3, ctypes.c_double, ctypes.c_void_p, ctypes.c_void_p]
@@ -229,7 +234,7 @@ def test_random_vectors_are_those_of_the_library(browser: Browser) -> None:
 
 
 def test_what_the_library_rejects_is_said(browser: Browser) -> None:
-    opened(browser)
+    open_view(browser)
     script = """try { explore.lib.ropeTable({dim: 5}, {tokens: 2}); } catch (error) { return error.message; }"""
     assert browser.js(script) == "dim of the frequencies is 5: the dim of a rotation is odd"
 
@@ -244,10 +249,10 @@ def rows_of(*words: str) -> List[Dict[str, float]]:
 
 
 def stated(browser: Browser, view: str, pattern: str, **values: Any) -> List[float]:
-    """Returns the numbers that the notes of a view state in a sentence, where its controls have such values."""
-    opened(browser, view)
+    """Returns the numbers that a view states in a sentence of this pattern, when its controls have such values."""
+    open_view(browser, view)
     browser.js("explore.current.set(arguments[0])", values)
-    drawn(browser)
+    wait_until_drawn(browser)
     words = " ".join(browser.texts(".note")).replace("−", "-").replace("\u202f", "").replace("\n", " ")
     found = re.search(pattern, words)
     assert found, f"{pattern}: {words}"
@@ -287,9 +292,8 @@ def test_alibi_has_the_bias_of_the_kernel(browser: Browser, heads: int, head: in
     rows = rows_of("--problem", f"alibi heads={heads} queries=32 keys=32", *BACKEND)
     wanted = rows[(head - 1) * 32 + i][f"alibi[{j}]"]
     controls = {"kind": "alibi", "alibi_heads": heads, "alibi_size": 32, "alibi_head": head, "alibi_i": i, "alibi_j": j}
-    assert stated(browser, "bias", rf"Query {i}, key {j}: (-?[\d.]+)\.", **controls) == [
-        pytest.approx(wanted, rel=1e-3)
-    ]
+    found = stated(browser, "bias", rf"Query {i}, key {j}: (-?[\d.]+)\.", **controls)
+    assert found == [pytest.approx(wanted, rel=1e-3)]
 
 
 @pytest.mark.parametrize("numerics", ["hf_f32", "ggml_f32"])
@@ -308,15 +312,17 @@ def test_precision_has_the_largest_error_of_a_model(browser: Browser, numerics: 
 
 def opened_map(browser: Browser, choice: str = "", **settings: Any) -> None:
     """Opens the map, at a node if there is a choice."""
-    opened(browser, f"map{choice and '&node='}{choice}", **settings)
+    open_view(browser, f"map{choice and '&node='}{choice}", **settings)
 
 
 def chosen(browser: Browser) -> str:
-    drawn(browser)
+    """Returns the node in the panel; "nothing" if there is none."""
+    wait_until_drawn(browser)
     return str(browser.js("return explore.current.state.node"))
 
 
 def focused(browser: Browser) -> str:
+    """Returns the node that has the focus, or the tag of another element."""
     return str(browser.js("return document.activeElement.dataset.id || document.activeElement.tagName"))
 
 
@@ -352,7 +358,7 @@ def test_click_opens_a_node(browser: Browser) -> None:
     opened_map(browser, width=1600)
     node = browser.one('#map .node[data-id="yarn"] path')
     browser.js("arguments[0].scrollIntoView({ block: 'center' })", node)
-    pointer(browser).move_to_element(node).click().perform()
+    pointer_in(browser).move_to_element(node).click().perform()
     assert chosen(browser) == "yarn"
     panel = browser.one("#map .panel").text
     shown = ["YaRN", "linear ramp", "c(n) = dim ln(L/(2 pi n))", "posenc table frequencies", "4 models"]
@@ -406,14 +412,14 @@ def test_wheel_buttons_and_drag(browser: Browser) -> None:
     assert scale(browser) < before
     wheel: Any = ScrollOrigin.from_element(picture, 10, 10)
     small = scale(browser)
-    pointer(browser).scroll_from_origin(wheel, 0, -40).perform()
+    pointer_in(browser).scroll_from_origin(wheel, 0, -40).perform()
     assert scale(browser) == small  # the page scrolls
     browser.js("arguments[0].scrollIntoView({ block: 'center' })", picture)
-    pointer(browser).move_to_element_with_offset(picture, -350, 0).click().perform()
-    pointer(browser).scroll_from_origin(wheel, 0, -900).perform()
+    pointer_in(browser).move_to_element_with_offset(picture, -350, 0).click().perform()
+    pointer_in(browser).scroll_from_origin(wheel, 0, -900).perform()
     browser.wait(lambda _: scale(browser) > 1.5 * small)
     x = browser.js("return explore.current.map.x")
-    pointer(browser).drag_and_drop_by_offset(picture, 70, 30).perform()
+    pointer_in(browser).drag_and_drop_by_offset(picture, 70, 30).perform()
     assert browser.js("return explore.current.map.x") == pytest.approx(x + 70, abs=3)
     assert chosen(browser) == "nothing"
 
@@ -429,7 +435,5 @@ def test_address_and_list_lead_to_nodes(browser: Browser) -> None:
     assert Counter(listed) == Counter(NODES.keys())
     options = browser.js("return [...document.querySelector('#map-node').options].map((one) => one.value)")
     assert options[1:] == list(NODES)
-    named = browser.js(
-        "return [...document.querySelectorAll('#map .node')].map((one) => one.getAttribute('aria-label'))"
-    )
-    assert len(named) == len(NODES) and all(named)
+    labels = [node.get_attribute("aria-label") for node in browser.all("#map .node")]
+    assert len(labels) == len(NODES) and all(labels)

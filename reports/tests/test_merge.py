@@ -1,18 +1,23 @@
-"""posenc results merge: shards become the run that they are shares of; what does not belong together is rejected."""
+"""posenc results merge: shards become the run that they are shares of; what does not belong together is rejected.
 
+    merge([("r0", records of shard 0/3), ("r1", ...), ("r2", ...)]) -> the records of one run, and notes
+"""
+
+import itertools
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import pytest
-from programs import write_records
+from programs import FOOTER, HEADER, result, write_records
 
 from posenc.command import CommandError
 from posenc.results import main
 from posenc.results.merge import merge
 from posenc.records import Record
 
-File = Tuple[str, List[Record]]  # its path, and what it has
+File = Tuple[str, List[Record]]  # its name, and its records
 AVX512, AVX2, ARM = "amd-1a-02-1/KVM", "intel-06-9e-d", "arm-41-d4f-r0p1"
 BACKENDS = {AVX512: ("avx512", "avx2"), AVX2: ("avx2",), ARM: ("neon",)}
 
@@ -27,51 +32,50 @@ def run(
     cc: str = "gcc",
     **header: Any,
 ) -> File:
-    """A file of one run, as verify --shard writes it: each check with its place in the whole run."""
+    """Returns a file of one run, as verify --shard writes it: each check with its place in the whole run.
+
+    `ends` is whether it is complete; None: it has no footer.
+    """
     records: List[Record] = [
-        {"t": "header", "schema": "posenc.results/2", "run_id": run_id or name, "started": "2026-11-22T10:00:00Z",
-         "tool": {"version": "0.1.0", "commit": "abc"}, "vectors": {"sha256": "91c4"}, "mode": "quick",
-         "command": "verify", "options": {"suite": "memory"}, "seed": "0x0", "later": {"member": [1, None]},
+        {**HEADER, "run_id": run_id or name, "started": "2026-11-22T10:00:00Z", "mode": "quick", "command": "verify",
+         "tool": {"version": "0.1.0", "commit": "abc"}, "vectors": {"sha256": "91c4"}, "seed": "0x0",
+         "options": {"suite": "memory"}, "later": {"member": [1, None]},
          **({"shard": {"i": shard[0], "n": shard[1]}} if shard else {}), **header},
         {"t": "env", "env_id": machine, "cpu": {"key": machine[:-4]}, "build": {"cc": cc},
          "timer": {"overhead_ns": 20.0 + (shard or (0, 0))[0]}},
         {"t": "kernel", "id": "alibi", "stage": "apply"},
     ]  # fmt: skip
     records += [{"t": "backend", "id": backend, "family": backend, "available": True} for backend in BACKENDS[machine]]
-    place = -1
-    for backend in BACKENDS[machine]:
-        for case in range(cases):
-            place += 1
-            if not shard or case * 7 % shard[1] == shard[0]:
-                records.append({
-                    "t": "check", "case": f"alibi/f32/given/case-{case}", "backend": backend, "suite": "memory",
-                    "status": "pass", "error": {"max": 1e-300, "digits": 0.1234567890123},
-                    **({"place": place} if shard else {}),
-                })  # fmt: skip
-    records += [] if ends is None else [{"t": "footer", "complete": ends}]
+    for place, (backend, case) in enumerate(itertools.product(BACKENDS[machine], range(cases))):
+        if not shard or case * 7 % shard[1] == shard[0]:
+            error = {"max": 1e-300, "digits": 0.1234567890123}
+            check = result("check", f"alibi/f32/given/case-{case}", backend, suite="memory", status="pass", error=error)
+            records.append({**check, "place": place} if shard else check)
+    records += [] if ends is None else [{**FOOTER, "complete": ends}]
     return name, records
 
 
-def shards(*which: int, **more: Any) -> List[File]:
-    return [run(f"r{i}", (i, 3), **more) for i in which]
+def shards(*which: int) -> List[File]:
+    """Returns some shards of three."""
+    return [run(f"r{i}", (i, 3)) for i in which]
 
 
-def results(records: Sequence[Record]) -> List[Record]:
+def checks_of(records: Sequence[Record]) -> List[Record]:
     return [record for record in records if record["t"] == "check"]
 
 
 def kinds(records: Sequence[Record]) -> Dict[str, int]:
-    names = [record["t"] for record in records]
-    return {name: names.count(name) for name in dict.fromkeys(names)}
+    """Returns how many records of each kind there are."""
+    return dict(Counter(record["t"] for record in records))
 
 
-def again(records: List[Record], name: str = "merged") -> File:
-    return name, json.loads(json.dumps(records))
+def as_file(records: List[Record]) -> File:
+    return "merged", json.loads(json.dumps(records))
 
 
 def test_shards_become_the_results_of_one_run_in_its_order() -> None:
     merged, notes = merge(shards(2, 0, 1), ["results", "merge"])
-    assert results(merged) == results(run("whole")[1]) and not notes
+    assert checks_of(merged) == checks_of(run("whole")[1]) and not notes
     assert kinds(merged) == {"header": 1, "env": 1, "kernel": 1, "backend": 2, "check": 20, "footer": 1}
     header = dict(run("r2")[1][0], argv=["posenc", "results", "merge"])
     assert merged[0] == header and "shard" not in header and header["later"] == {"member": [1, None]}
@@ -88,17 +92,17 @@ def test_a_run_of_shards_is_as_noisy_as_the_noisiest() -> None:
 def test_what_was_merged_is_merged_again_with_another_machine() -> None:
     merged, _ = merge(shards(0, 1, 2))
     arm = run("arm", machine=ARM, cases=4)
-    both, _ = merge([again(merged), arm])
+    both, _ = merge([as_file(merged), arm])
     assert both == merged + arm[1]
-    assert merge([again(both)])[0] == both
+    assert merge([as_file(both)])[0] == both
     with pytest.raises(CommandError, match="merged and r0 hold the same run"):
-        merge([again(merged), run("r0", (0, 3))])
+        merge([as_file(merged), run("r0", (0, 3))])
 
 
 def test_attempts_are_passed_over() -> None:
     attempt = run("attempt", (1, 3), ends=None, mode="full")
     merged, notes = merge([*shards(0, 2), attempt, *shards(1)])
-    assert results(merged) == results(run("whole")[1])
+    assert checks_of(merged) == checks_of(run("whole")[1])
     assert notes == ["attempt is passed over: shard 1/3 did not finish there; r1 has it"]
 
 
@@ -106,7 +110,7 @@ def test_shards_of_two_cpus_only_if_mixed() -> None:
     files = [*shards(0, 2), run("r1", (1, 3), machine=AVX2)]
     merged, _ = merge(files, mixed=True)
     assert kinds(merged)["env"] == kinds(merged)["header"] == 2
-    assert merge([again(merged)])[0] == merged
+    assert merge([as_file(merged)])[0] == merged
     with pytest.raises(CommandError, match=f"missing: shard 1 of 3 of verify on {AVX512}.*--mixed") as error:
         merge(files)
     assert error.value.status == 6
@@ -123,7 +127,7 @@ def test_a_process_may_end_in_several_shards() -> None:
 
 
 def otherwise(file: File, at: int, **members: Any) -> File:
-    """A file of which a record has other members."""
+    """Returns a file of which a record has other members."""
     file[1][at].update(members)
     return file
 
@@ -179,7 +183,7 @@ def test_the_command_writes_whole_files_only(tmp_path: Path, capsys: Any) -> Non
     assert not out.exists()
     for _ in range(2):  # over itself
         assert main.main(["merge", *paths, "-o", str(out)]) == 0
-    assert results([json.loads(line) for line in out.read_text().splitlines()]) == results(run("whole")[1])
+    assert checks_of([json.loads(line) for line in out.read_text().splitlines()]) == checks_of(run("whole")[1])
     out.write_text("buy milk")
     with pytest.raises(CommandError, match="no earlier output"):
         main.main(["merge", *paths, "-o", str(out)])

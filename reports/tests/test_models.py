@@ -1,4 +1,7 @@
-"""The reader of model files: frozen outcomes of 2 164 files. Freeze again only if a change of an outcome is meant.
+"""The reader of model files: frozen outcomes of 2 164 files, GGUF files, and files with random damage.
+
+models.jsonl.gz has files and presets, with the record of each or the reason of its rejection. Freeze again only if a
+change of an outcome is meant:
 
 PYTHONPATH=reports python3 reports/tests/test_models.py    freezes the present outcomes
 """
@@ -69,38 +72,40 @@ def test_published_files_are_read_or_rejected_with_a_reason() -> None:
     assert len(published) >= 300 and rejected <= 79  # a ratchet: fewer with each type that is read
 
 
-# ---- GGUF ----
+# ---- GGUF: a string is its length and its bytes, a value follows the number of its type ----
+
+ARRAY, STRING, BOOL, F32, I32, U32 = 9, 8, 7, 6, 5, 4  # types
 
 
-def _text(text: str) -> bytes:
+def _string(text: str) -> bytes:
     return struct.pack("<Q", len(text.encode())) + text.encode()
 
 
-def _kind(value: Any) -> int:
-    kinds = {str: 8, bool: 7, float: 6, list: 9}
-    return kinds.get(type(value), 5 if isinstance(value, int) and value < 0 else 4)
+def _type_of(value: Any) -> int:
+    types = {str: STRING, bool: BOOL, float: F32, list: ARRAY}
+    return types.get(type(value), I32 if isinstance(value, int) and value < 0 else U32)
 
 
-def _value(value: Any, kind: int) -> bytes:
-    if kind == 9:
-        inner = _kind(value[0])
-        return struct.pack("<IQ", inner, len(value)) + b"".join(_value(element, inner) for element in value)
-    if kind == 8:
-        return _text(value)
-    return struct.pack({7: "<?", 6: "<f", 5: "<i", 4: "<I"}[kind], value)
+def _bytes_of(value: Any, kind: int) -> bytes:
+    if kind == ARRAY:
+        inner = _type_of(value[0])
+        return struct.pack("<IQ", inner, len(value)) + b"".join(_bytes_of(element, inner) for element in value)
+    if kind == STRING:
+        return _string(value)
+    return struct.pack({BOOL: "<?", F32: "<f", I32: "<i", U32: "<I"}[kind], value)
 
 
 def gguf_bytes(text: str, less: int = 0) -> bytes:
-    """Returns a GGUF file with the keys of an object, without its last bytes. "tensor NAME" is a tensor of f32."""
+    """Returns a GGUF file with the keys of a JSON object, without its last bytes. "tensor NAME" is a tensor of f32."""
     keys = json.loads(text)
     version = keys.pop("version", 3) & 0xFFFFFFFF
     tensors = {name[7:]: keys.pop(name) for name in list(keys) if name.startswith("tensor ")}
     file = b"GGUF" + struct.pack("<IQQ", version, len(tensors), len(keys))
     for key, value in keys.items():
-        file += _text(key) + struct.pack("<I", _kind(value)) + _value(value, _kind(value))
+        file += _string(key) + struct.pack("<I", _type_of(value)) + _bytes_of(value, _type_of(value))
     data = b""
     for name, factors in tensors.items():
-        file += _text(name) + struct.pack("<IQIQ", 1, len(factors), 0, len(data))
+        file += _string(name) + struct.pack("<IQIQ", 1, len(factors), 0, len(data))
         data += struct.pack(f"<{len(factors)}f", *factors)
         data += bytes(-len(data) % 32)
     file += bytes(-len(file) % 32) + data
@@ -172,20 +177,20 @@ ODD: Sequence[Any] = (
 )  # fmt: skip
 
 
-def _places(where: Any) -> Iterator[Tuple[Any, Any]]:
-    """Yields every member of an object, and of those within it."""
+def _members(where: Any) -> Iterator[Tuple[Any, Any]]:
+    """Yields every member of an object or a list, and of those within it: what holds it, and its key."""
     for key in list(where) if isinstance(where, dict) else range(len(where)) if isinstance(where, list) else ():
         yield where, key
-        yield from _places(where[key])
+        yield from _members(where[key])
 
 
 def _with_odd_values(text: str, rng: random.Random) -> bytes:
     """Returns a configuration with some members of odd values."""
     config = json.loads(text)
     for _ in range(rng.randint(1, 4)):
-        places = list(_places(config))
-        if places:
-            where, key = rng.choice(places)
+        members = list(_members(config))
+        if members:
+            where, key = rng.choice(members)
             where[key] = copy.deepcopy(rng.choice(ODD))
     return json.dumps(config).encode()
 

@@ -1,4 +1,4 @@
-"""The notebook of the course: it runs, checks answers, and fails if a number is wrong."""
+"""The notebook of the course (docs/course/notebook.ipynb): it runs, checks answers, and fails if a number is wrong."""
 
 import json
 import shutil
@@ -16,10 +16,10 @@ NOTEBOOK = Path(__file__).resolve().parents[2] / "docs" / "course" / "notebook.i
 CELLS: List[Dict[str, Any]] = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
 CODE = [cell for cell in CELLS if cell["cell_type"] == "code"]
 SOURCES = ["".join(cell["source"]) for cell in CODE]
-RIGHT = "BCACCB"
+RIGHT = "BCACCB"  # answers
 QUESTIONS = range(1, 1 + len(RIGHT))
 
-# Words of each call of the program, and which of the cells with table() makes it; the first defines table().
+# Words of each call of the program, and the number of its cell among those with table(); the first one defines table().
 CALLS = {
     "128 dim=64": 1, "dim=128": 2, "cos_sin": 3, "rope_half": 3, "rope_interleaved": 3, "heads=8": 4, "heads=12": 4,
 }  # fmt: skip
@@ -41,7 +41,7 @@ Run = Callable[..., List[Cell]]
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
-    """Runs cells in a kernel of this Python, and returns them with their outputs."""
+    """Returns a function that runs cells in a kernel of this Python, and returns them with their outputs."""
     for package in ("nbclient", "ipykernel"):
         pytest.importorskip(package, reason=f"python3-{package} is missing")
     nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat.v4")
@@ -71,6 +71,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
 
 
 def printed(cell: Cell) -> str:
+    """Returns what a cell has printed."""
     return "".join(output.get("text", "") for output in cell["outputs"])
 
 
@@ -103,10 +104,10 @@ def test_a_changed_number_makes_it_fail(run: Run, monkeypatch: pytest.MonkeyPatc
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     monkeypatch.setenv("POSENC_PROGRAM", str(program))
     monkeypatch.setenv("MPLBACKEND", "agg")  # draws nothing
-    asking = [source for source in SOURCES if "table(" in source]
-    assert sum(source.count("table(") for source in asking) == len(CALLS)  # one is the definition, one makes two calls
-    changed = [[f"os.environ['TAMPERED'] = {call!r}", asking[at]] for call, at in CALLS.items()]
-    runs = [["import os; os.environ['TAMPERED'] = 'none'", *asking], *changed]
+    calling = [source for source in SOURCES if "table(" in source]
+    assert sum(source.count("table(") for source in calling) == len(CALLS)  # one is the definition, one has two calls
+    changed = [[f"os.environ['TAMPERED'] = {call!r}", calling[number]] for call, number in CALLS.items()]
+    runs = [["import os; os.environ['TAMPERED'] = 'none'", *calling], *changed]
     cells = iter(run([source for sources in runs for source in sources], allow_errors=True))
     for call, sources in zip(["none", *CALLS], runs):
         outputs = [output for _ in sources for output in next(cells)["outputs"]]

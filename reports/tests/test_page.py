@@ -1,4 +1,7 @@
-"""The page of a report: what it shows in a browser (browser.py), what it says in Markdown, and its sections."""
+"""The page of a report: what it shows in a browser (browser.py), its Markdown, and its sections.
+
+Four pages are made of run.jsonl: of this run, of a fleet of three machines, of a comparison, and of checks alone.
+"""
 
 import copy
 import re
@@ -6,8 +9,8 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
 import pytest
-from browser import Browser, axe, key, untidy
-from programs import read_json_lines
+from browser import Browser, axe, complaints_of_tidy, key
+from programs import read_json_lines, result
 
 from posenc.records import load
 from posenc.report import page
@@ -24,7 +27,7 @@ PAGES = ("run", "fleet", "comparison", "checks")
 # ---- records ----
 
 
-def of(*kinds: str) -> List[Record]:
+def records_of(*kinds: str) -> List[Record]:
     """Returns copies of the records of some kinds."""
     return [copy.deepcopy(record) for record in RUN if record["t"] in kinds]
 
@@ -34,11 +37,8 @@ def run() -> List[Record]:
     positions = [float(2**bits) for bits in range(0, 32, 2)]
     curve = {"t": "curve", "curve": "avx512, hf_f32", "backend": "avx512", "numerics": "hf_f32",
              "positions": positions, "errors": [1e-8 * (1 + position / 1e5) for position in positions]}  # fmt: skip
-    count: Record = {
-        **of("overhead")[0], "t": "count", "case": "rope_half/f32/given/count", "by": "single step",
-        "vector_width": 8, "instructions": 5611,
-        "per_element": 0.607421875, "per_call": 635.0,
-    }  # fmt: skip
+    count: Record = {**records_of("overhead")[0], "t": "count", "case": "rope_half/f32/given/count", "vector_width": 8,
+                     "by": "single step", "instructions": 5611, "per_element": 0.607421875, "per_call": 635.0}
     rejected = {**count, "backend": "scalar", "rejected": "nothing counts instructions here"}
     return [*RUN[:-1], curve, count, rejected, RUN[-1]]
 
@@ -57,21 +57,18 @@ def fleet() -> List[Record]:
     return records
 
 
-def pair(number: int, verdict: str, ratio: Optional[float], half: float, reason: str) -> Record:
-    """Returns a comparison of a case."""
-    record: Record = {
-        "t": "pair", "kernel": "rope_half", "dtype": "f32", "numerics": "given", "family": "native",
-        "case": f"rope_half/f32/given/hd{number}-t4096", "backend": "avx512", "verdict": verdict, "reason": reason,
-    }  # fmt: skip
+def pair(head_dim: int, verdict: str, ratio: Optional[float], half: float, reason: str) -> Record:
+    """Returns a comparison of a case. The interval is `half` to either side of the ratio."""
+    record = result("pair", f"rope_half/f32/given/hd{head_dim}-t4096", "avx512", verdict=verdict, reason=reason)
     if ratio:
-        record["ratio"], record["ci"] = ratio, {"level": 0.99, "lo": ratio - half, "hi": ratio + half}
-        record["noise_threshold"], record["control_ratio"] = 0.012, 1.002
+        record.update(ratio=ratio, ci={"level": 0.99, "lo": ratio - half, "hi": ratio + half})
+        record.update(noise_threshold=0.012, control_ratio=1.002)
     return record
 
 
 def comparison() -> List[Record]:
     """Returns a comparison with every verdict, and results that differ."""
-    header, env = of("header", "env")
+    header, env = records_of("header", "env")
     header["compare"] = {"base": {"rev": "main", "commit": "0ccbb11aaaab"}, "head": {"path": "lib/head.so"}}
     pairs = [
         pair(64, "slower", 1.08, 0.01, "the whole interval lies above the noise threshold of 1.2 %; it was confirmed"),
@@ -81,14 +78,10 @@ def comparison() -> List[Record]:
         pair(160, "identical", None, 0, "the machine code is the same"),
         pair(192, "incomparable", None, 0, "head crashed: signal 11"),
     ]
-    change: Record = {
-        "t": "change", "kernel": "rope_half", "dtype": "f32", "numerics": "given", "family": "native",
-        "case": "rope_half/f32/given/hd128-t7", "backend": "avx2", "suite": "side-effects", "what": "error",
-        "metric": "pair_ulp", "base": {"max": 0.9}, "head": {"max": 1.4}, "worse": True,
-        "worst_at": "token 3 head 0 pair 17",
-    }  # fmt: skip
-    changes = [{**change, "case": f"rope_half/f32/given/hd{number}-t7"} for number in range(2, 32, 2)]
-    return [header, env, *pairs, *changes, *of("footer")]
+    worse: Record = {"suite": "side-effects", "what": "error", "metric": "pair_ulp", "base": {"max": 0.9},
+                     "head": {"max": 1.4}, "worse": True, "worst_at": "token 3 head 0 pair 17"}  # fmt: skip
+    changes = [result("change", f"rope_half/f32/given/hd{head_dim}-t7", **worse) for head_dim in range(2, 32, 2)]
+    return [header, env, *pairs, *changes, *records_of("footer")]
 
 
 # ---- the browser ----
@@ -96,7 +89,7 @@ def comparison() -> List[Record]:
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with all pages."""
+    """Returns a folder with all pages."""
     made = tmp_path_factory.mktemp("pages")
     records = {"run": run(), "fleet": fleet(), "comparison": comparison(),
                "checks": [record for record in RUN if record["t"] not in ("bench", "model")]}  # fmt: skip
@@ -107,7 +100,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture()
 def browser(driver: Any, folder: Path) -> Browser:
-    """A browser that opens the pages."""
+    """Returns a browser that opens the pages."""
     return Browser(driver, folder)
 
 
@@ -145,9 +138,8 @@ def test_filters(browser: Browser) -> None:
 
 def test_sorting(browser: Browser) -> None:
     browser.open("run")
-    column = (
-        "return [...document.querySelectorAll('#timings tbody tr')].map((r) => [...r.cells].map((c) => c.innerText))"
-    )
+    cells_of_rows = """return [...document.querySelectorAll('#timings tbody tr')].map((row) =>
+        [...row.cells].map((cell) => cell.innerText))"""
     assert browser.all("#timings .group")
     browser.click(browser.one("#more"))
     browser.wait(lambda _: len(browser.all(ROWS)) == 66)
@@ -158,7 +150,7 @@ def test_sorting(browser: Browser) -> None:
         at = next(at for at, text in enumerate(head) if text.startswith("% of roofline"))
         cells = browser.all("#timings thead th")
         assert cells[at].get_attribute("aria-sort") == direction
-        found = [row[at] for row in browser.js(column)]
+        found = [row[at] for row in browser.js(cells_of_rows)]
         numbers = [int(text.split()[0]) for text in found if text != "–"]
         assert numbers == sorted(numbers, reverse=direction == "descending") and len(set(numbers)) > 2
         assert "–" not in found[: len(numbers)], "rows without a number stand last"
@@ -195,14 +187,8 @@ def test_a_cell_opens_its_cases(browser: Browser) -> None:
     assert cases[0].text.startswith("fail rope_half/f32/given/hd128-t7")
     browser.click(cases[0].find_element("css selector", "summary"))
     text = browser.wait(lambda _: browser.all("#drawer details[open] dl"))[0].text
-    for word in (
-        "31.70 pair ulp, limit 1.5",
-        "token 3 head 0 pair 17",
-        "-0x1.9p-3",
-        "-0x1.88p-3",
-        "posenc verify --full",
-    ):
-        assert word in text
+    shown = ("31.70 pair ulp, limit 1.5", "token 3 head 0 pair 17", "-0x1.9p-3", "-0x1.88p-3", "posenc verify --full")
+    assert [words for words in shown if words not in text] == []
     browser.one("#drawer input").send_keys("no such case")
     browser.wait(lambda _: browser.texts("#drawer [role=status]")[0].startswith("0 of"))
     browser.one("#drawer .close").send_keys(key("ESCAPE"))
@@ -216,10 +202,8 @@ def test_a_command_is_copied(browser: Browser) -> None:
     browser.click(button)
     browser.wait(lambda _: button.text == "Copied" and browser.texts("#copied")[0].startswith("Copied: "))
     browser.one("input[name=text]").send_keys(key("CONTROL"), "v")
-    pasted = browser.one("input[name=text]").get_attribute("value")
-    assert (
-        pasted == "posenc verify --full --backend sleef_avx512 --kernel rope_half --case rope_half/f32/given/hd128-t7"
-    )
+    command = "posenc verify --full --backend sleef_avx512 --kernel rope_half --case rope_half/f32/given/hd128-t7"
+    assert browser.one("input[name=text]").get_attribute("value") == command
 
 
 def test_a_term_is_explained(browser: Browser) -> None:
@@ -319,7 +303,7 @@ def test_axe_finds_nothing_serious(browser: Browser, name: str, scheme: str) -> 
 @pytest.mark.parametrize("name", PAGES)
 def test_tidy_finds_no_error(folder: Path, name: str) -> None:
     younger = 'attribute "popover(target)?"|trimming empty <(i|tbody)>|invalid value "dialog"'
-    assert untidy(folder / f"{name}.html", younger) == []
+    assert complaints_of_tidy(folder / f"{name}.html", younger) == []
 
 
 # ---- without a browser ----
@@ -336,18 +320,12 @@ def test_conclusion_of_a_comparison() -> None:
     assert f"\n\n{view.conclusion}\n" in to_page(view.records)
 
 
-@pytest.mark.parametrize(
-    "options, kept, words",
-    [
-        ({}, ("same", "identical"), "Nothing changed beyond noise; exit code 0: no failure, no confirmed slowdown."),
-        (
-            {"strict": True},
-            ("same", "unclear"),
-            "1 pair is unclear (rope_half/f32/given/hd96-t4096 on avx512: +3.0 %); exit code 4: 1 unclear verdict.",
-        ),
-        ({}, (), "No result changed; exit code 5: the builds have nothing in common."),
-    ],
-)
+@pytest.mark.parametrize("options, kept, words", [
+    ({}, ("same", "identical"), "Nothing changed beyond noise; exit code 0: no failure, no confirmed slowdown."),
+    ({"strict": True}, ("same", "unclear"),
+     "1 pair is unclear (rope_half/f32/given/hd96-t4096 on avx512: +3.0 %); exit code 4: 1 unclear verdict."),
+    ({}, (), "No result changed; exit code 5: the builds have nothing in common."),
+])  # fmt: skip
 def test_conclusion_where_nothing_changed(options: Record, kept: Sequence[str], words: str) -> None:
     records = [record for record in comparison() if record["t"] != "change" and record.get("verdict", "same") in kept
                or record["t"] in ("header", "env", "footer")]  # fmt: skip

@@ -1,6 +1,7 @@
 """posenc report as a whole: its answer, its files, what it replaces and what it keeps.
 
-The program is made up: no test depends on the clock.
+A script stands in for the program, so no test depends on the clock: report("--dir", "rep", fake="wrong") runs
+posenc report --dir rep where a check fails.
 """
 
 import json
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List
 
 import pytest
-from programs import Completed, make_program, start, write_records
+from programs import FOOTER, HEADER, Completed, make_program, result, start, write_records
 
 from posenc.__main__ import main
 from posenc.records import load
@@ -19,11 +20,8 @@ from posenc.report.view import ByRange, View, Worst
 Record = Dict[str, Any]
 Report = Callable[..., "Completed[str]"]
 FILES = ["report.html", "report.md", "results.jsonl"]
-
-
-FAMILIES = {"avx2": "native", "autovec_v3": "autovec", "libm": "libm"}
-ALIBI = {"kernel": "alibi", "dtype": "f32", "numerics": "given"}
-# Prints the records of a command, those of FAKE if there are some. FAKE may also be hang, crash or reject.
+FAMILIES = {"avx2": "native", "autovec_v3": "autovec", "libm": "libm"}  # by backend
+# Prints the records of verify or bench. $FAKE is wrong or inconclusive, how a check ends; or hang, crash or reject.
 PROGRAM = """
 case "$*" in
 table*) echo numerics,storage,backend,position,error; exit ;;
@@ -44,37 +42,39 @@ sed "s/RUN/$$/" "FOLDER/$1$FAKE" 2>/dev/null || sed "s/RUN/$$/" "FOLDER/$1"
 
 
 def run_of(command: str, results: List[Record], **footer: Any) -> List[Record]:
-    """Returns the records of a command."""
+    """Returns the records of a command: those of the machine, and its results."""
     case = {"case": "alibi/f32/given/bloom-decode", "kernel": "alibi", "step": "decode", "calls": 70}
     return [
-        {"t": "header", "schema": "posenc.results/2", "run_id": "RUN", "mode": "quick", "command": command,
-         "started": "2026-01-01T00:00:00Z", "tool": {"version": "0.1.0"}, "argv": ["posenc", command]},
+        {**HEADER, "run_id": "RUN", "mode": "quick", "command": command, "started": "2026-01-01T00:00:00Z",
+         "tool": {"version": "0.1.0"}, "argv": ["posenc", command]},
         {"t": "env", "env_id": "fake-1/none", "cpu": {"key": "fake-1", "name": "A made-up CPU"},
          "quality": {"grade": "A", "reasons": []}},
         *({"t": "backend", "id": name, "family": family, "available": True,
            "default_for": {"alibi": "fastest"} if name == "avx2" else {}} for name, family in FAMILIES.items()),
         {"t": "model", "name": "bloom-176b", "title": "BLOOM 176B", "source": "made up", "cases": [case]},
         *results,
-        {"t": "footer", "complete": True, "counts": {}, "wall_s": 1.0, **footer},
+        {**FOOTER, "counts": {}, "wall_s": 1.0, **footer},
     ]  # fmt: skip
 
 
 def check(backend: str, status: str = "pass") -> Record:
     error = {"metric": "exact", "max": float(status == "fail"), "limit": 0, "worst_at": "key 3", "got": "0x1p+0",
              "want": "0x1p+1", "coverage": "sampled", "checked": 9, "misrounded": 0}  # fmt: skip
-    return {"t": "check", **ALIBI, "case": "alibi/f32/given/h8", "backend": backend, "family": FAMILIES[backend],
-            "suite": "vectors", "status": status, "error": error}  # fmt: skip
+    return result("check", "alibi/f32/given/h8", backend, family=FAMILIES[backend], suite="vectors", status=status,
+                  error=error)  # fmt: skip
 
 
 def timing(backend: str, ns: float) -> Record:
-    return {"t": "bench", **ALIBI, "case": "alibi/f32/given/bloom-decode", "backend": backend,
-            "family": FAMILIES[backend], "footprint": {"name": "L2", "bytes": 1000}, "threads": 1, "rounds": 9,
-            "median_ns": ns, "ci": {"level": 0.99, "lo": ns * 0.99, "hi": ns * 1.01}, "gbps": 1000 / ns,
-            "roofline": {"kind": "store", "gbps": 20.0, "share": 50 / ns}, "control_pct": 0.5}  # fmt: skip
+    return result(
+        "bench", "alibi/f32/given/bloom-decode", backend, family=FAMILIES[backend], threads=1, rounds=9, median_ns=ns,
+        footprint={"name": "L2", "bytes": 1000}, ci={"level": 0.99, "lo": ns * 0.99, "hi": ns * 1.01}, gbps=1000 / ns,
+        roofline={"kind": "store", "gbps": 20.0, "share": 50 / ns}, control_pct=0.5,
+    )  # fmt: skip
 
 
 @pytest.fixture
 def program(tmp_path: Path) -> Path:
+    """Returns the script that stands in for the program, beside the records that it prints."""
     for fake, status in (("", "pass"), ("wrong", "fail"), ("inconclusive", "inconclusive")):
         checks = [check("avx2", status), check("autovec_v3"), check("libm")]
         write_records(tmp_path / f"verify{fake}", run_of("verify", checks))
@@ -92,9 +92,7 @@ def work(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def report(
-    work: Path, program: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> Report:
+def report(work: Path, program: Path, monkeypatch: pytest.MonkeyPatch, capfd: Any) -> Report:
     """Returns a function that runs posenc report ARGUMENTS in the folder, beside a program that does `fake`."""
     monkeypatch.chdir(work)
     monkeypatch.setenv("POSENC_PROGRAM", str(program))
@@ -219,7 +217,7 @@ def test_other_files_are_kept(work: Path, report: Report) -> None:
 
 
 def interrupted(work: Path, program: Path, number: int, *arguments: str) -> "Completed[str]":
-    """Runs a report that hangs, and sends it a signal when it does, which tests under nohup would ignore."""
+    """Runs a report whose program hangs, and sends both a signal, even if it was ignored before, as under nohup."""
     child = start(program, "report", *arguments, env={"FAKE": "hang", "NO_COLOR": "1"}, cwd=work,
                   start_new_session=True, preexec_fn=lambda: signal.signal(number, signal.SIG_DFL))  # fmt: skip
     assert child.stderr and child.stderr.readline() == "Checking every backend …\n"
@@ -251,23 +249,19 @@ def test_interrupted_with_a_report_before(work: Path, program: Path, report: Rep
 # ---- bad input ----
 
 
-@pytest.mark.parametrize(
-    "arguments, problem",
-    [
-        (["gone.jsonl"], "No such file or directory (got 'gone.jsonl')"),
-        (["r.jsonl", "--kernel", "alibi"], "--kernel has no effect on files of records"),
-        (["r.jsonl", "--dir", "x"], "--dir has no effect on files of records"),
-        (["r.jsonl", "--jobs", "2"], "--jobs has no effect on files of records"),
-        (["r.jsonl", "--time-limit", "5"], "--time-limit has no effect on files of records"),
-        (["r.jsonl", "--quick"], "--quick has no effect on files of records"),
-        (["r.jsonl", "--full"], "--full has no effect on files of records"),
-        (["--time-limit", "soon"], "expected a number above 0, at most 86400 (got 'soon')"),
-        (["--time-limit", "0"], "expected a number above 0, at most 86400 (got '0')"),
-        (["--quick", "--full"], "not allowed with argument"),
-    ],
-)
-def test_bad_input(work: Path, report: Report, arguments: List[str], problem: str) -> None:
-    done = report(*arguments)
+BAD = [
+    ("gone.jsonl", "No such file or directory (got 'gone.jsonl')"),
+    *((f"r.jsonl {words}", f"{words.split()[0]} has no effect on files of records")
+      for words in ("--kernel alibi", "--dir x", "--jobs 2", "--time-limit 5", "--quick", "--full")),
+    ("--time-limit soon", "expected a number above 0, at most 86400 (got 'soon')"),
+    ("--time-limit 0", "expected a number above 0, at most 86400 (got '0')"),
+    ("--quick --full", "not allowed with argument"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("line, problem", BAD)
+def test_bad_input(work: Path, report: Report, line: str, problem: str) -> None:
+    done = report(*line.split())
     assert done.returncode == 2 and problem in done.stderr and done.stderr.startswith("posenc report: error: ")
     assert names(work) == []
 
@@ -288,10 +282,10 @@ def test_records_that_lack_members(work: Path, report: Report, record: str, form
 
 
 @pytest.mark.parametrize(
-    "ulp, said",
+    "ulp, claim",
     [({10: 0.5, 20: 0.5, 31: 0.5}, "everywhere"), ({10: 0.5, 20: 9.0, 31: 0.5}, "below 2^10"),
      ({10: 0.5, 31: 0.5}, "below 2^10"), ({10: 2.0, 20: 0.5, 31: 0.5}, "nowhere"), ({}, "nowhere")],
 )  # fmt: skip
-def test_within_one_ulp_until_the_first_gap(ulp: Dict[int, float], said: str) -> None:
+def test_within_one_ulp_until_the_first_gap(ulp: Dict[int, float], claim: str) -> None:
     cells = {"mine": {end: [Worst("ulp", value, 1.0, {})] for end, value in ulp.items()}}
-    assert ByRange("rope_table", "exact", [10, 20, 31], cells).within_ulp_until("mine") == said
+    assert ByRange("rope_table", "exact", [10, 20, 31], cells).within_ulp_until("mine") == claim

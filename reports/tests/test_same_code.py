@@ -1,4 +1,4 @@
-"""Digests of machine code: the same where only places change, another one where one thing does."""
+"""Digests of machine code: the same where only addresses change, another one where one instruction or number does."""
 
 import os
 import platform
@@ -15,7 +15,7 @@ from posenc.records import load
 if platform.machine() != "x86_64" or not shutil.which("objdump") or not shutil.which("cc"):
     pytest.skip("it takes x86-64, objdump and a compiler", allow_module_level=True)
 
-# A small library. CHANGES has one thing at a time in it replaced.
+# A small library. CHANGES replaces one thing at a time in it.
 MAIN = r"""
 #include <stdlib.h>
 #include <string.h>
@@ -85,7 +85,7 @@ long entry(float *x, long n, const char *name)
     return choose(sum & 15, sum) + other(turn(sum)) + hidden_other(sum);
 }
 """
-# May be linked before it or behind it; PUSHED has functions and data that push others elsewhere.
+# Is linked before MAIN or behind it. PUSHED adds functions and data, which move the others.
 OTHER = r"""
 long other(long x) { return x > 4000000 ? x - 4000000 : x; }
 #pragma GCC visibility push(hidden)
@@ -107,32 +107,34 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
     folder = tmp_path_factory.mktemp("coded")
     (folder / "other.c").write_text(OTHER)
 
-    def make(*options: str, order: Sequence[str] = ("main.c", "other.c"), source: str = MAIN) -> Path:
+    def compile_library(*options: str, order: Sequence[str] = ("main.c", "other.c"), source: str = MAIN) -> Path:
         (folder / "main.c").write_text(source)
         path = folder / f"{len(list(folder.iterdir()))}.so"
         command = ["cc", "-O2", "-ftree-vectorize", "-fPIC", "-shared", "-w", "-D_GNU_SOURCE"]
         subprocess.run([*command, *options, *order, "-o", str(path)], cwd=folder, check=True)
         return path
 
-    return make
+    return compile_library
 
 
-def entry(path: Path, name: str = "entry") -> int:
+def address_of(path: Path, name: str = "entry") -> int:
+    """Returns the address of a function of a library."""
     lines = subprocess.run(["nm", path], stdout=subprocess.PIPE, check=True, encoding="utf-8").stdout.splitlines()
     return next(int(line.split()[0], 16) for line in lines if line.endswith(f" T {name}"))
 
 
 def digest(path: Path) -> str:
-    return code_digest(str(path), (entry(path),))
+    return code_digest(str(path), (address_of(path),))
 
 
 @pytest.fixture(scope="module")
 def base(build: Build) -> str:
+    """Returns the digest of the unchanged library."""
     return digest(build())
 
 
 SAME = {
-    "again": [], "functions are aligned": ["-falign-functions=64"], "other addresses": ["-DPUSHED"],
+    "built again": [], "functions are aligned": ["-falign-functions=64"], "other addresses": ["-DPUSHED"],
     "all of these": ["-DPUSHED", "-falign-functions=32"], "another table of procedures": ["-Wl,-z,ibtplt"],
     "names that are bound at once": ["-Wl,-z,now", "-Wl,-z,relro"],
 }  # fmt: skip
@@ -170,8 +172,8 @@ def test_one_thing_changes(build: Build, base: str, old: str, new: str) -> None:
 
 def test_each_entry_counts(build: Build) -> None:
     path = build()
-    both = code_digest(str(path), (entry(path), entry(path, "other")))
-    assert both != digest(path) and both != code_digest(str(path), (entry(path, "other"), entry(path)))
+    both = code_digest(str(path), (address_of(path), address_of(path, "other")))
+    assert both != digest(path) and both != code_digest(str(path), (address_of(path, "other"), address_of(path)))
 
 
 def test_unknown_says_why(build: Build, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -180,7 +182,7 @@ def test_unknown_says_why(build: Build, monkeypatch: pytest.MonkeyPatch, tmp_pat
     path, stripped = build(), build()
     subprocess.run(["strip", stripped], check=True)
     with pytest.raises(Unknown, match="of unknown extent|no symbols"):
-        code_digest(str(stripped), (entry(path),))
+        code_digest(str(stripped), (address_of(path),))
     text = tmp_path / "text"
     text.write_text("no library")
     with pytest.raises(Unknown, match="file format not recognized"):

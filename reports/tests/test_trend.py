@@ -1,4 +1,4 @@
-"""posenc results trend: the order of runs, machines apart, means, changes of level, errors; and the table of it."""
+"""posenc results trend: histories of runs, the changes of level in them, and the table of both."""
 
 import json
 import math
@@ -8,7 +8,7 @@ from typing import Any, Dict, List
 
 import programs
 import pytest
-from programs import write_records
+from programs import FOOTER, HEADER, result, write_records
 
 from posenc.command import CommandError
 from posenc.results import changepoints, main
@@ -37,32 +37,29 @@ def test_values_that_stand_alone_are_no_change() -> None:
     assert not changepoints.find(values)
 
 
-def test_thirteen_values_are_too_few() -> None:
-    assert not changepoints.find([1.0] * 6 + [0.5] * 7) and not changepoints.find([])
-
-
 # ---- histories ----
 
 
 def run(number: int, commit: str, value: float, error: Any, key: str = "paper", kind: str = "release") -> List[Record]:
-    """The results of a run: two cases of one backend at that share of the roofline."""
-    result = {"kernel": "alibi", "backend": "avx2", "family": "native"}
-    timing = {**result, "t": "bench", "median_ns": 100.0, "threads": 1, "roofline": {"share": value}}
+    """Returns a run of a day: two cases at a share of the roofline, one that is rejected, and a check with an error."""
+    def timing(case: str, share: float, **members: Any) -> Record:
+        roofline = {"share": share}
+        return result("bench", case, family="native", median_ns=100.0, threads=1, roofline=roofline, **members)
+
     return [
-        {"t": "header", "schema": "posenc.results/2", "started": f"2026-11-{number + 1:02d}T10:00:00Z",
-         "tool": {"version": "0.1.0", "commit": commit, "dirty": number == 2}, "mode": "quick"},
+        {**HEADER, "started": f"2026-11-{number + 1:02d}T10:00:00Z", "mode": "quick",
+         "tool": {"version": "0.1.0", "commit": commit, "dirty": number == 2}},
         {"t": "env", "env_id": key, "cpu": {"key": key, "name": "a CPU of paper"}, "build": {"type": kind}},
-        {**timing, "case": DECODE},
-        {**timing, "case": "alibi/f32/given/prefill", "roofline": {"share": value / 2}},
-        {**timing, "case": "alibi/f32/given/rejected", "rejected": "not provided"},
-        {**result, "t": "check", "case": "alibi/f32/given/far", "suite": "accuracy", "status": "pass",
-         "error": {"metric": "ulp", "max": error}},
-        {"t": "footer", "complete": True},
+        timing(DECODE, value), timing("alibi/f32/given/prefill", value / 2),
+        timing("alibi/f32/given/rejected", value, rejected="not provided"),
+        result("check", "alibi/f32/given/far", family="native", suite="accuracy", status="pass",
+               error={"metric": "ulp", "max": error}),
+        FOOTER,
     ]  # fmt: skip
 
 
 def steps() -> Dict[str, List[Record]]:
-    """24 runs, of which the last 8 are 10 % slower, and those from the 10th on err more; in an order of their own."""
+    """Returns 24 runs, of which the last 8 are 10 % slower, and those from the 10th on err more. Files are shuffled."""
     files = {}
     for at in range(24):
         number = at * 7 % 24
@@ -72,6 +69,7 @@ def steps() -> Dict[str, List[Record]]:
 
 
 def of_case(history: History, case: str) -> Series:
+    """Returns the series of a case; that of the mean has no case."""
     (found,) = [series for series in [*history.shares, *history.means, *history.errors] if series.case == case]
     return found
 
@@ -146,6 +144,7 @@ def test_sparkline(values: List[float], text: str) -> None:
 
 
 def shown(files: Dict[str, List[Record]], folder: Path, capsys: Any, *options: str) -> str:
+    """Returns what the command prints about files, with single spaces."""
     paths = [write_records(folder / name, records) for name, records in files.items()]
     assert main.main(["trend", *paths, *options]) == 0
     return "\n".join(" ".join(line.split()) for line in capsys.readouterr().out.splitlines())

@@ -1,27 +1,27 @@
-"""posenc tune: choices equal to those of the program in C that it replaced, the tuning file, and the check of one."""
+"""posenc tune: the choice of a backend for each kernel, the tuning file, and the check of one.
+
+choices.jsonl.gz has made-up samples of backends, with the choices that the former program in C made of them.
+"""
 
 import signal
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple
 
 import pytest
-from programs import Completed, make_program, read_json_lines, run, start, write_records
+from programs import FOOTER, HEADER, Completed, make_program, read_json_lines, result, run, start, write_records
 
 from posenc.tune.main import PLAIN, Candidate, Choice, choices_of, line_of, tuning_file
 
 Record = Dict[str, Any]
 
-# Made-up samples of backends, with the choices and numbers that the program in C computed from them.
 FROZEN = read_json_lines(Path(__file__).with_name("choices.jsonl.gz"))
 
 
 def test_choices_are_those_of_the_program_in_c() -> None:
     assert sum(one["tie"] for one in FROZEN) > 30
     for one in FROZEN:
-        candidates = [
-            Candidate(row["id"], row["family"] in PLAIN, row["vector_width"] or 1, row["samples"])
-            for row in one["rows"]
-        ]
+        candidates = [Candidate(row["id"], row["family"] in PLAIN, row["vector_width"] or 1, row["samples"])
+                      for row in one["rows"]]  # fmt: skip
         choice = Choice("rope_half", "f32", "L1", None, "", candidates)
         assert (choice.chosen.name, choice.is_tie) == (one["chosen"], one["tie"])
         for standing in one["standings"]:
@@ -39,21 +39,18 @@ ENV = {"t": "env", "env_id": "paper", "cpu": CPU, "build": {"id": "1.2.3 cc"}}
 
 
 def bench(backend: str, ns: Optional[float], level: str = "l1", chosen: bool = False, reason: str = "slow") -> Record:
-    """A backend of rope_half whose samples are about `ns`; None: rejected."""
-    footprint: Record = {"name": level.upper(), "bytes": 5}
-    record = {"t": "bench", "kernel": "rope_half", "dtype": "f32", "case": f"rope_half/f32/given/{level}",
-              "backend": backend, "family": WIDTHS[backend][0], "footprint": footprint, "chosen": chosen}  # fmt: skip
-    if level != "dram":
-        footprint["most"] = 36864
+    """Returns a timing of rope_half whose samples are about `ns`; None: the backend is rejected for a reason."""
+    footprint = {"name": level.upper(), "bytes": 5, **({} if level == "dram" else {"most": 36864})}
     outcome: Record = {"rejected": reason} if ns is None else {"samples": [ns + step for step in range(9)]}
-    return {**record, **outcome}
+    return result("bench", f"rope_half/f32/given/{level}", backend, footprint=footprint, chosen=chosen,
+                  **{**outcome, "family": WIDTHS[backend][0]})  # fmt: skip
 
 
 def run_of(*rows: Record) -> List[Record]:
+    """Returns the records of a run with these timings."""
     backends = [{"t": "backend", "id": name, "family": family, "vector_width": width}
                 for name, (family, width) in WIDTHS.items()]  # fmt: skip
-    header = {"t": "header", "schema": "posenc.results/2", "mode": "quick"}
-    return [header, ENV, *backends, *rows, {"t": "footer", "complete": True}]
+    return [{**HEADER, "mode": "quick"}, ENV, *backends, *rows, FOOTER]
 
 
 def test_a_tuning_file() -> None:
@@ -104,7 +101,7 @@ def test_the_rival_is_the_fastest_of_the_others() -> None:
 
 
 def program(tmp_path: Path, *runs: List[Record], ends: str = "exit 0") -> Path:
-    """A program that prints the records of its first call, its second, and so on, and notes its arguments."""
+    """Makes a program that prints the records of its first call, its second, and so on, and notes its arguments."""
     for number, records in enumerate(runs, start=1):
         write_records(tmp_path / f"run{number}", records)
     script = f'cd {tmp_path}\necho "$@" >>calls\ncat run$(wc -l <calls | tr -d " ")\n{ends}'
@@ -112,6 +109,7 @@ def program(tmp_path: Path, *runs: List[Record], ends: str = "exit 0") -> Path:
 
 
 def tune(path: Path, *arguments: str) -> "Completed[str]":
+    """Runs posenc tune beside a program, in its folder."""
     choices = {"XDG_CONFIG_HOME": str(path.parent / "config"), "COLUMNS": "80"}
     return run(path, "tune", *arguments, env=choices, cwd=path.parent)
 
@@ -185,20 +183,20 @@ def test_what_exists_is_kept(tmp_path: Path) -> None:
         (["--time-limit", "0"], "expected a number above 0, at most 86400 (got '0')"),
     ):
         done = tune(program(tmp_path, GOOD), *arguments)
-        assert done.returncode == 2 and f"posenc tune: error: {words}" in done.stderr.replace(
-            "argument --time-limit: ", ""
-        )
+        message = done.stderr.replace("argument --time-limit: ", "")
+        assert done.returncode == 2 and f"posenc tune: error: {words}" in message
     assert notes.read_text() == "mine\n" and not (tmp_path / "calls").exists()
     assert tune(program(tmp_path, GOOD), "notes", "--force").returncode == 0
 
 
-def test_a_folder_that_cannot_be_made_and_a_stale_file_in_force(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "config").write_text("")
     done = tune(program(tmp_path, GOOD))
     assert done.returncode == 2 and "posenc tune: error: the output cannot be written: " in done.stderr
     assert not (tmp_path / "calls").exists()
+
+
+def test_the_program_is_timed_without_the_file_in_force(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POSENC_TUNING", "stale")
     done = tune(program(tmp_path, GOOD, ends='[ -z "${POSENC_TUNING+set}" ]'), "f")
     assert done.returncode == 0

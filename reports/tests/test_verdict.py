@@ -1,4 +1,7 @@
-"""The rule for verdicts: cases by hand, and simulated machines whose verdicts the former rule in C gave."""
+"""The rule for verdicts: cases by hand, and simulated machines with the verdicts of the former rule in C.
+
+    judge(timings([5.0, 5.1, 4.9], [0.0, 0.1, -0.1])).kind == "slower"    medians of three processes, in percent
+"""
 
 import csv
 import gzip
@@ -16,8 +19,8 @@ from posenc.verdict import Pair, Verdict, coverage, judge, machine_moved, median
 FROZEN = Path(__file__).with_name("verdicts.csv.gz")
 
 
-def feed(head: Sequence[float], control: Sequence[float], **settings: object) -> Pair:
-    """Processes by their medians in percent, the rounds 0.1 % around them."""
+def timings(head: Sequence[float], control: Sequence[float], **settings: object) -> Pair:
+    """Returns processes by their medians in percent, with rounds 0.1 % around them."""
     around = [0.0002 * ((r * 7) % ROUNDS - ROUNDS // 2) / 3.0 for r in range(ROUNDS)]
     return Pair(
         [[math.log1p(h / 100) + a for a in around] for h in head],
@@ -38,17 +41,17 @@ DOWN = [-value for value in UP]
 
 
 def test_slower_and_faster() -> None:
-    first = judge(feed(UP[:3], NONE))
+    first = judge(timings(UP[:3], NONE))
     assert first.kind == "slower" and not first.confirmed and not fails(first)
     assert first.reason == "at or over the threshold of 3 %; 3/3 processes; not confirmed yet"
     assert first.ratio == pytest.approx(1.05, abs=1e-3) and first.lo < 1.05 < first.hi and first.level == 0.99
-    confirmed = judge(feed(UP, NONE, confirming=2))
+    confirmed = judge(timings(UP, NONE, confirming=2))
     assert confirmed.confirmed and fails(confirmed) and confirmed.reason.endswith("5/5 processes; confirmed")
-    below = judge(feed(UP, NONE, confirming=2, threshold=0.08))
+    below = judge(timings(UP, NONE, confirming=2, threshold=0.08))
     assert below.kind == "slower" and not fails(below, 0.08) and below.reason.startswith("under the threshold of 8 %")
-    faster = judge(feed(DOWN, NONE, confirming=2))
+    faster = judge(timings(DOWN, NONE, confirming=2))
     assert faster.kind == "faster" and faster.confirmed and not fails(faster)
-    same_code = judge(feed(UP, NONE, confirming=2, same_code=True))
+    same_code = judge(timings(UP, NONE, confirming=2, same_code=True))
     assert same_code.kind == "identical" and same_code.reason == "the same machine code: +5.0 % is layout or noise"
 
 
@@ -67,18 +70,18 @@ UNCLEAR = [
 
 @pytest.mark.parametrize("head, control, confirming, words", UNCLEAR)
 def test_unclear(head: List[float], control: List[float], confirming: int, words: str) -> None:
-    verdict = judge(feed(head, control, confirming=confirming))
+    verdict = judge(timings(head, control, confirming=confirming))
     assert verdict.kind == "unclear" and words in verdict.reason and verdict.more != 0
 
 
 def test_same_and_noise() -> None:
-    assert judge(feed([0.2, -0.1, 0.1], NONE)).reason == "within the threshold of 3 %"
+    assert judge(timings([0.2, -0.1, 0.1], NONE)).reason == "within the threshold of 3 %"
     # A copy that is always 1.5 % off doubles the noise threshold.
-    assert judge(feed([4.0] * 3, [1.5] * 3)).noise_threshold == pytest.approx(0.0302, abs=1e-3)
+    assert judge(timings([4.0] * 3, [1.5] * 3)).noise_threshold == pytest.approx(0.0302, abs=1e-3)
 
 
 def test_gaps_and_looks() -> None:
-    pair = feed([5.0, 5.5, 4.6, 5.0], [0.1, 0.2, -0.2, 0.1])
+    pair = timings([5.0, 5.5, 4.6, 5.0], [0.1, 0.2, -0.2, 0.1])
     first, second = judge(pair), judge(Pair(pair.head, pair.control, look=2))
     assert second.level == 0.995 and second.hi - second.lo > first.hi - first.lo
     nan = float("nan")
@@ -108,8 +111,8 @@ def test_the_machine_moved() -> None:
 # ---- simulated machines ----
 
 
-def compared() -> Iterator[Verdict]:
-    """The comparisons of the frozen file, in its order."""
+def simulated_verdicts() -> Iterator[Verdict]:
+    """Yields the verdicts on the comparisons of the frozen file, in its order."""
     for machine in MACHINES:
         for processes in (3, 5, 10):
             for slower_pct in (0.0, -5.0, 3.0, 8.0):
@@ -126,7 +129,7 @@ def test_verdicts_are_those_of_the_program() -> None:
     with gzip.open(FROZEN, "rt", encoding="utf-8") as file:
         frozen: List[Dict[str, str]] = list(csv.DictReader(file))
     assert len(frozen) == 504 and {row["kind"] for row in frozen} == {"slower", "faster", "same", "unclear"}
-    for row, verdict in zip(frozen, compared()):
+    for row, verdict in zip(frozen, simulated_verdicts()):
         assert row["kind"] == verdict.kind, row
         assert (row["confirmed"] == "1", row["fails"] == "1") == (verdict.confirmed, fails(verdict)), row
         assert int(row["agree"]) == verdict.agree, row

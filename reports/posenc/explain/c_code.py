@@ -1,4 +1,12 @@
-"""C code that creates the frequencies of a model: posenc explain --config FILE -o FILE."""
+"""C code that creates the frequencies of a model: posenc explain --config FILE -o FILE.
+
+    enum posenc_status create_rope(struct posenc_rope **rope, struct posenc_error *error)
+    {
+        struct posenc_freqs_spec spec = posenc_freqs_spec_init();
+        spec.dim = 128;
+        return posenc_rope_create(&spec, POSENC_PAIRING_HALF, rope, error);
+    }
+"""
 
 import re
 from typing import Iterator, List, Sequence
@@ -7,6 +15,7 @@ from ..command import CommandError
 from ..models.model import Model
 from ..models.part import Part
 
+# Members that are enums, by their names in problems.
 ENUMS = {"scaling": "SCALING", "freq_spacing": "SPACING", "mrope_layout": "MROPE_LAYOUT"}
 MEMBERS = {"freq_spacing": "spacing"}  # names of struct posenc_freqs_spec that differ from those of problems
 NUMBERS_PER_LINE = 5
@@ -43,17 +52,17 @@ def _assignments(part: Part) -> Iterator[str]:
 def _function(part: Part) -> Iterator[str]:
     """Yields the function that creates the frequencies or the rotation of a part."""
     rotates = part.encoding != "sinusoidal"
-    what = "rope" if rotates else "freqs"
+    what = "rope" if rotates else "freqs"  # of posenc that the function creates
     suffix = f"_{re.sub(r'[^a-z0-9]+', '_', part.name.lower())}" if part.name else ""
     layers = f" of {part.name} layers" if part.name else ""
     if rotates:
         pairing = "INTERLEAVED" if part.encoding == "rope_interleaved" else "HALF"
         yield f"/* Creates the rotation{layers}: {part.dim} of {part.head_dim} channels of a head. */"
-        make = f"posenc_rope_create(&spec, POSENC_PAIRING_{pairing}, rope, error)"
+        call = f"posenc_rope_create(&spec, POSENC_PAIRING_{pairing}, rope, error)"
     else:
         layout = "COS_SIN" if part.cos_first else "SIN_COS" if part.sin_cos else "INTERLEAVED"
         yield f"/* Creates the frequencies of the sinusoids{layers}. Their layout is POSENC_LAYOUT_{layout}. */"
-        make = "posenc_freqs_create(&spec, freqs, error)"
+        call = "posenc_freqs_create(&spec, freqs, error)"
     yield f"enum posenc_status create_{what}{suffix}(struct posenc_{what} **{what}, struct posenc_error *error)"
     yield "{"
     for name in ("short_factor", "long_factor"):
@@ -61,7 +70,7 @@ def _function(part: Part) -> Iterator[str]:
             yield from _constants(name, getattr(part, name))
     yield "    struct posenc_freqs_spec spec = posenc_freqs_spec_init();"
     yield from _assignments(part)
-    yield f"    return {make};"
+    yield f"    return {call};"
     yield "}"
 
 

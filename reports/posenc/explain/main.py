@@ -1,4 +1,9 @@
-"""posenc explain: an encoding, a model file or the list of model types, in words."""
+"""posenc explain: an encoding, a model file or the list of model types, in words.
+
+The page of a model has what was read and from which key (read_lines()), facts about each part (parts.py), and notes:
+
+  rope_theta                       500000               rope_parameters.rope_theta
+"""
 
 import json
 import shlex
@@ -33,7 +38,7 @@ EPILOG = """Examples
   posenc explain --model llama-3.1-8b
   posenc explain --config path/config.json -o rope.c
 """
-ABOUT_WIDTH, NOTE_COLUMN, WIDTH = 15, 40, 110
+ABOUT_WIDTH, NOTE_COLUMN, WIDTH = 15, 40, 110  # columns of a page
 
 
 class Once(Action):
@@ -49,10 +54,8 @@ def _parser() -> Parser:
     parser = Parser("posenc explain", ABOUT, EPILOG)
     add = parser.add_argument
     what = parser.add_mutually_exclusive_group(required=True)
-    names = (
-        "a name of posenc list kernels, posenc list scalings, posenc list numerics or posenc list methods; "
-        "or a parameter"
-    )
+    names = ("a name of posenc list kernels, posenc list scalings, posenc list numerics or posenc list methods; "
+             "or a parameter")  # fmt: skip
     what.add_argument("thing", metavar="THING", nargs="?", help=names)
     files = "a config.json, a params.json, a GGUF file, a folder with one, or an org/name of the hub's local cache"
     what.add_argument("--config", metavar="FILE", action=Once, help=files)
@@ -84,7 +87,7 @@ def _model(options: Namespace) -> Tuple[Model, str]:
 
 ROTATION = "length heads key_heads head_dim rotary_dim layers merged rope_theta"
 # Members of a part to list for each encoding, in the order of the page.
-COUNTING = {
+MEMBERS = {
     "sinusoidal": "length width rope_theta scaled", "learned": "length width rows first scaled",
     "rope_half": ROTATION, "rope_interleaved": ROTATION, "alibi": "length heads layers alibi_bias_max",
     "t5": "length heads num_buckets max_distance layers decoder_layers",
@@ -92,12 +95,12 @@ COUNTING = {
     "shaw": "length heads head_dim max_distance layers", "decomposed": "image patch window windows heads layers",
     "window": "image patch window windows heads layers",
 }  # fmt: skip
-WHERE_SCALED = "factor original_max_position_embeddings"
-YARN = f"{WHERE_SCALED} beta_fast beta_slow attention_factor mscale mscale_all_dim truncate"
-# What each rule of scaling takes besides.
+LONGER = "factor original_max_position_embeddings"
+YARN = f"{LONGER} beta_fast beta_slow attention_factor mscale mscale_all_dim truncate"
+# Members to list for each rule of scaling, besides.
 SCALING = {
     "linear": "factor", "ntk": "factor", "dynamic": "factor", "yarn": YARN, "resonance_yarn": YARN,
-    "llama3": f"{WHERE_SCALED} low_freq_factor high_freq_factor", "longrope": f"{WHERE_SCALED} attention_factor",
+    "llama3": f"{LONGER} low_freq_factor high_freq_factor", "longrope": f"{LONGER} attention_factor",
     "proportional": "factor partial_rotary_factor",
 }  # fmt: skip
 
@@ -110,8 +113,8 @@ class Row(NamedTuple):
     origin: str
 
 
-def _of(origin: Origin, value: float) -> str:
-    """Describes the origin of a value."""
+def _words_of(origin: Origin, value: float) -> str:
+    """Describes the origin of a value. The file may have another one, of which this was made."""
     found = f", {origin.value:.10g} there" if value != origin.value else ""
     if origin.kind == "file":
         return f"from {origin.key}{found}" if found else origin.key
@@ -123,11 +126,12 @@ def _of(origin: Origin, value: float) -> str:
 
 
 def _origin(part: Part, name: str, value: float = 0.0) -> str:
+    """Describes the origin of a member of a part."""
     origin = part.origins.get(name)
-    return _of(origin, value) if origin else "nothing says otherwise"
+    return _words_of(origin, value) if origin else "nothing says otherwise"
 
 
-def _is_there(part: Part, name: str) -> bool:
+def _is_stated(part: Part, name: str) -> bool:
     """Returns whether a part has a member: it is not 0, and not a false that no key states."""
     if part.tower and name == "length":  # the length is that of the picture in cases
         return False
@@ -135,19 +139,19 @@ def _is_there(part: Part, name: str) -> bool:
     return bool(value) or (isinstance(value, bool) and origin is not None and origin.kind == "file")
 
 
-def _numbers(part: Part, names: str) -> Iterator[Row]:
+def _number_rows(part: Part, names: str) -> Iterator[Row]:
     for name in names.split():
         value = getattr(part, name)
-        if _is_there(part, name):
+        if _is_stated(part, name):
             text = str(value).lower() if isinstance(value, bool) else f"{value:.10g}"
             yield Row(name, text, _origin(part, name, float(value)))
 
 
-def _scaling(part: Part) -> Iterator[Row]:
+def _scaling_rows(part: Part) -> Iterator[Row]:
     if part.mrope_section and "mrope_section" in part.origins:
         yield Row("mrope_section", ", ".join(map(str, part.mrope_section)), _origin(part, "mrope_section"))
     yield Row("scaling", part.scaling, _origin(part, "scaling"))
-    yield from _numbers(part, SCALING.get(part.scaling, ""))
+    yield from _number_rows(part, SCALING.get(part.scaling, ""))
     for name in ("short_factor", "long_factor"):
         factors: Sequence[float] = getattr(part, name)
         if factors and name in part.origins:
@@ -155,11 +159,12 @@ def _scaling(part: Part) -> Iterator[Row]:
 
 
 def _rows(part: Part) -> List[Row]:
-    rows = [Row("encoding", part.encoding, _origin(part, "encoding")), *_numbers(part, COUNTING[part.encoding])]
+    """Returns all rows of a part."""
+    rows = [Row("encoding", part.encoding, _origin(part, "encoding")), *_number_rows(part, MEMBERS[part.encoding])]
     if part.rotates:
-        rows += _scaling(part)
+        rows += _scaling_rows(part)
     if part.norms:
-        rows += _numbers(part, "epsilon")
+        rows += _number_rows(part, "epsilon")
     return rows
 
 
@@ -173,12 +178,13 @@ def read_lines(model: Model) -> Iterator[str]:
     yield _line(Row("model_type", reading.type, reading.type_from))
     yield _line(Row("storage", reading.storage, reading.storage_from or "assumed: no key says it"))
     rows = [_rows(part) for part in reading.parts]
-    yield from (_line(row) for row in rows[0] if all(row in others for others in rows))
+    shared = [row for row in rows[0] if all(row in others for others in rows)]
+    yield from map(_line, shared)
     for part, own in zip(reading.parts, rows):
-        apart = [row for row in own if not all(row in others for others in rows)]
-        if apart:
+        others = [row for row in own if row not in shared]
+        if others:
             yield f"  {part.name or 'text'}"
-        yield from map(_line, apart)
+        yield from map(_line, others)
     kind = type_of(reading.type)
     if kind and any(origin.kind == "class" for part in reading.parts for origin in part.origins.values()):
         seen = "as the survey of it saw (docs/models.md)" if "surveyed" in kind.flags else "as posenc list types has it"
@@ -195,6 +201,7 @@ def _fill(words: str, first: str, margin: int) -> str:
 
 
 def _notes(model: Model) -> Iterator[str]:
+    """Yields the notes of a model, a sentence to a line."""
     notes = [sentence for note in model.reading.notes for sentence in note.split(".  ")]
     if model.reading.facts.get("trained_numerics"):
         notes.append(model.trained)
@@ -211,11 +218,9 @@ def page_lines(engine: Engine, model: Model, option: str, where: str) -> Iterato
     yield f"{facts['title']} ({model.name}): {facts.get('source', '')}{path}"
     yield from ("", "What was read, and from which key", *read_lines(model))
     for part in model.reading.parts:
-        yield from (
-            "",
-            title(part),
-            *(_fill(words, f"  {about:<{ABOUT_WIDTH - 2}}", ABOUT_WIDTH) for about, words in part_facts(engine, part)),
-        )
+        yield from ("", title(part))
+        for about, words in part_facts(engine, part):
+            yield _fill(words, f"  {about:<{ABOUT_WIDTH - 2}}", ABOUT_WIDTH)
     yield from ("", "Notes", *_notes(model), "", "Next")
     word = shlex.quote(where)
     yield f"  posenc verify {option} {word}    # checks its shapes on every backend"
@@ -235,7 +240,7 @@ def _type_table(heading: str, kinds: Sequence[Tuple[str, str, str]]) -> Iterator
 def type_lines() -> Iterator[str]:
     """Yields the model types and architectures that are read or rejected, and how many there are of each kind."""
     rows = [(kind.name, "rejected" if kind.rejected else kind.encoding, kind.note) for kind in types().values()]
-    sorts = Counter(sort if sort in ("rejected", "composite", "none") else "read" for _, sort, _ in rows)
+    counts = Counter(what if what in ("rejected", "composite", "none") else "read" for _, what, _ in rows)
     gguf = [(one.name, one.encoding, one.note) for one in architectures().values()]
     rejected = sum(what == "rejected" for _, what, _ in gguf)
     yield from _type_table("model_type", rows)
@@ -243,8 +248,8 @@ def type_lines() -> Iterator[str]:
     yield from _type_table("general.architecture", gguf)
     yield ""
     yield (
-        f"Hugging Face: {len(rows)} model types: {sorts['read']} read, {sorts['composite']} composite, {sorts['none']} "
-        f"without positions (none), {sorts['rejected']} rejected"
+        f"Hugging Face: {len(rows)} model types: {counts['read']} read, {counts['composite']} composite, "
+        f"{counts['none']} without positions (none), {counts['rejected']} rejected"
     )
     yield f"GGUF: {len(gguf)} architectures: {len(gguf) - rejected} read as llama.cpp does, {rejected} rejected"
     yield "norm rotates neighbours, neox halves, mrope and imrope halves by three axes.  --config also reads the"

@@ -1,4 +1,7 @@
-"""Finds pages of docs/encodings by name: kernels, methods, numerics modes and scalings, and the table of parameters."""
+"""Finds pages of docs/encodings by name: kernels, methods, numerics modes and scalings, and the table of parameters.
+
+thing_lines("freq_base") is the page of rope_theta, which llama.cpp calls so.
+"""
 
 import difflib
 import functools
@@ -20,7 +23,7 @@ class Parameter(NamedTuple):
 
     name: str
     meaning: str
-    also: str
+    also: str  # names in other libraries, separated by commas
 
 
 def _folder() -> Path:
@@ -75,6 +78,7 @@ def _meanings(names: List[str]) -> Iterator[str]:
 
 
 def _page(name: str) -> Iterator[str]:
+    """Yields a page, with the meaning of each parameter in place of its list of parameters."""
     text = pages()[name]
     named = re.search(r"(?<=\n## Parameters\n\n)[^#]+", text)
     if named:

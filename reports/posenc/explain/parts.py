@@ -1,6 +1,7 @@
 """Describes a part of a model: its encoding, and the facts that follow from its numbers.
 
-Frequencies have wavelengths, the effect of a scaling, and the positions from which f32 angles are inexact.
+Frequencies have wavelengths, the effect of a scaling, and the positions from which f32 angles are inexact. A fact is a
+topic and a sentence: ("Slopes", "of 16 heads, from 0.707107, the steepest, to 0.00390625, the gentlest").
 """
 
 import math
@@ -38,11 +39,9 @@ def title(part: Part) -> str:
 
 
 def _learned_facts(part: Part) -> Facts:
-    last = part.length - 1
+    first, last = part.first, part.length - 1
     yield "Table", f"{part.rows} learned rows of {part.width} numbers, added to the embeddings"
-    yield "Rows", (
-        f"position 0 is row {part.first}, the last one, {last}, row {part.first + last}; past it there is none"
-    )
+    yield "Rows", f"position 0 is row {first}, the last one, {last}, row {first + last}; past it there is none"
 
 
 # ---- added to scores ----
@@ -50,10 +49,10 @@ def _learned_facts(part: Part) -> Facts:
 
 def _alibi_slopes(part: Part) -> Iterator[float]:
     """Yields the slopes of ALiBi. If the heads are no power of two, some are slopes of twice the next lower power."""
-    whole = 2 ** int(math.log2(part.heads))
+    power = 2 ** int(math.log2(part.heads))
     for head in range(part.heads):
-        step, of = (head + 1, whole) if head < whole else (2 * (head - whole) + 1, 2 * whole)
-        yield struct.unpack("f", struct.pack("f", 2 ** (-part.alibi_bias_max * step / of)))[0]
+        step, steps = (head + 1, power) if head < power else (2 * (head - power) + 1, 2 * power)
+        yield struct.unpack("f", struct.pack("f", 2 ** (-part.alibi_bias_max * step / steps)))[0]  # as f32
 
 
 def _alibi_facts(part: Part) -> Facts:
@@ -70,10 +69,10 @@ def _alibi_facts(part: Part) -> Facts:
 
 def _find_last_bucket(buckets: int, max_distance: int) -> int:
     """Returns the distance from which on all keys of one direction share the last of T5's buckets."""
-    alone = buckets // 2
-    more = buckets - alone
-    for distance in range(alone, max_distance):
-        if int(math.log(distance / alone) / math.log(max_distance / alone) * more) >= more - 1:
+    single = buckets // 2  # buckets of one distance; the others grow with the logarithm
+    shared = buckets - single
+    for distance in range(single, max_distance):
+        if int(math.log(distance / single) / math.log(max_distance / single) * shared) >= shared - 1:
             return distance
     return max_distance
 
@@ -84,10 +83,8 @@ def _t5_facts(part: Part) -> Facts:
     directions = [("Encoder", half, "each way"), ("Decoder", part.num_buckets, "for keys behind")]
     for about, buckets, way in directions[: 1 + part.decodes]:
         last = _find_last_bucket(buckets, part.max_distance)
-        yield about, (
-            f"{buckets} buckets {way}: distances 0 to {buckets // 2 - 1} have one each, from {last} on all keys share "
-            "the last"
-        )
+        single = f"{buckets} buckets {way}: distances 0 to {buckets // 2 - 1} have one each"
+        yield about, f"{single}, from {last} on all keys share the last"
 
 
 def _find_last_column(part: Part) -> int:
@@ -95,9 +92,10 @@ def _find_last_column(part: Part) -> int:
     columns, most = part.num_buckets, part.max_distance
     if not columns:
         return most - 1
-    alone = columns // 2
-    for distance in range(alone + 1, most):
-        if alone + math.ceil(math.log(distance / alone) / math.log((most - 1) / alone) * (alone - 1)) >= columns - 1:
+    single = columns // 2  # distances with a column each
+    for distance in range(single + 1, most):
+        part_of_rest = math.log(distance / single) / math.log((most - 1) / single)
+        if single + math.ceil(part_of_rest * (single - 1)) >= columns - 1:
             return distance
     return most
 
@@ -107,10 +105,8 @@ def _deberta_facts(part: Part) -> Facts:
     yield "Terms", f"by the distance of query and key: {', '.join(terms)}"
     last = _find_last_column(part)
     if part.num_buckets:
-        yield "Buckets", (
-            f"distances up to {part.num_buckets // 2} have one each, beyond they grow with the distance; from {last} "
-            "on all share the last"
-        )
+        single = f"distances up to {part.num_buckets // 2} have one each, beyond they grow with the distance"
+        yield "Buckets", f"{single}; from {last} on all share the last"
     else:
         yield "Distances", f"each has a column of its own; from {last} on all share the last"
 
@@ -123,28 +119,20 @@ def _transformer_xl_facts(part: Part) -> Facts:
 
 
 def _shaw_facts(part: Part) -> Facts:
-    learned = "each has a learned embedding, of which queries take the product"
-    by = "by the distance of query and key,"
+    by, learned = "by the distance of query and key,", "each has a learned embedding, of which queries take the product"
     if part.both_ways:
-        words = (
-            f"{by} to earlier keys and to later ones: each has a row of a sinusoidal table, of which queries, with a "
-            "learned bias, take the product"
-        )
+        table = "each has a row of a sinusoidal table, of which queries, with a learned bias, take the product"
+        yield "Terms", f"{by} to earlier keys and to later ones: {table}"
     elif part.bare:
-        words = (
-            f"by the distance of a key behind the query, below {part.max_distance}: {learned}; farther keys have no "
-            "term"
-        )
+        behind = f"by the distance of a key behind the query, below {part.max_distance}"
+        yield "Terms", f"{behind}: {learned}; farther keys have no term"
     elif part.of_values:
-        words = (
-            f"{by} below {part.max_distance} on either side: {learned}, and one that is added to values by the "
-            "weights; farther keys have none"
-        )
+        values = "and one that is added to values by the weights; farther keys have none"
+        yield "Terms", f"{by} below {part.max_distance} on either side: {learned}, {values}"
     elif part.left:
-        words = f"{by} up to {part.left} on one side and {part.right} on the other: {learned}"
+        yield "Terms", f"{by} up to {part.left} on one side and {part.right} on the other: {learned}"
     else:
-        words = f"{by} up to {part.max_distance} on either side: {learned}"
-    yield "Terms", words
+        yield "Terms", f"{by} up to {part.max_distance} on either side: {learned}"
 
 
 # ---- pictures ----
@@ -162,9 +150,8 @@ def _window_facts(part: Part) -> Facts:
     side = 2 * part.window - 1
     token = " and a class token" if part.window_class else ""
     more = ", and three for the class token as query, as key and with itself" if part.window_class else ""
-    yield "Bias", (
-        "a learned number for each head and each difference of rows and columns in a window is added to the scores"
-    )
+    differences = "each difference of rows and columns in a window"
+    yield "Bias", f"a learned number for each head and {differences} is added to the scores"
     yield "Windows", (
         f"{part.windows} of {part.window} x {part.window} patches{token} in a picture of {part.image} x {part.image} "
         "pixels; patches in different windows do not meet"
@@ -190,6 +177,7 @@ class PairTable(NamedTuple):
 
 
 def _read_table(engine: Engine, part: Part, length: int) -> PairTable:
+    """Asks the program for the frequencies of a part."""
     rows = engine.columns("frequencies", "--problem", str(frequencies_of(part, length)))
     pairs = []
     for row in rows:
@@ -206,9 +194,8 @@ def _channel_facts(part: Part) -> Facts:
     pairs = "of neighbours: channel 2 i with channel 2 i + 1"
     if part.encoding == "rope_half":
         pairs = f"half of them apart: channel i with channel i + {half}"
-    still = (
-        f", the other {rest} {'likewise by another position' if part.halves else 'stay as they are'}" if rest else ""
-    )
+    others = "likewise by another position" if part.halves else "stay as they are"
+    still = f", the other {rest} {others}" if rest else ""
     yield "Channels", f"{'' if rest else 'all '}{part.rotary_dim} of a head turn, in {half} pairs {pairs}{still}"
     if part.norms:
         whose = "over all heads of a token" if part.across_heads else "each head by itself"
@@ -217,10 +204,10 @@ def _channel_facts(part: Part) -> Facts:
 
 def _axis_facts(part: Part) -> Facts:
     names = ["time", "height", "width"]
-    if part.tower:
-        names = ["time", "row", "column"] if part.axes == 3 else ["row", "column"]
-        if part.axes != 3 and part.column_first:
-            names = ["column", "row"]
+    if part.tower and part.axes == 3:
+        names = ["time", "row", "column"]
+    elif part.tower:
+        names = ["column", "row"] if part.column_first else ["row", "column"]
     if part.mrope_section:
         turned = ", ".join(f"{n} with its {name}" for n, name in zip(part.mrope_section, names) if n)
         text = "" if part.tower else "; of text all three are the position"
@@ -270,6 +257,7 @@ def _name_change(slowed: float, factor: float) -> str:
 
 
 def _scaling_facts(part: Part, table: PairTable, about: str) -> Facts:
+    """Yields what the scaling does to the pairs: adjacent ones with the same change are named together."""
     runs = []
     for change, group in groupby(enumerate(table.pairs), key=lambda one: _name_change(one[1].slowed, part.factor)):
         run = list(group)
@@ -285,12 +273,10 @@ def _scaling_facts(part: Part, table: PairTable, about: str) -> Facts:
 
 
 def _magnitude_facts(table: PairTable) -> Facts:
-    by = table.magnitude
-    if abs(by - 1) > 1e-12:
-        yield "Magnitude", (
-            f"cosines and sines are multiplied by {by:.6g} (attention factor), and so scores by its square, "
-            f"{by * by:.6g}"
-        )
+    factor = table.magnitude
+    if abs(factor - 1) > 1e-12:
+        scores = f"scores by its square, {factor * factor:.6g}"
+        yield "Magnitude", f"cosines and sines are multiplied by {factor:.6g} (attention factor), and so {scores}"
 
 
 # ---- precision ----

@@ -1,7 +1,8 @@
 """The concept map: the problem, groups of encodings, pages of docs/encodings, and the presets that use them.
 
 Texts, formulas, links and sources come from the pages; order, titles and groups from concepts.txt; pictures and their
-captions from docs; lessons from docs/course.
+captions from docs; lessons from docs/course. views/map.js draws it: a node has an id, a title, a kind, texts, a column
+and a height y; an edge is [from, to, kind].
 """
 
 import base64
@@ -25,7 +26,7 @@ KINDS = {
     "model": "model (preset)",
 }  # fmt: skip
 PAGE_KINDS = {"kernel": "kernel", "method": "method", "scaling": "scaling", "numerics mode": "numerics"}
-LINE, GAP = 16.0, 0.6  # pixels from a model to the next; lines between groups
+LINE_HEIGHT, GAP = 16.0, 0.6  # pixels from a model to the next; lines between groups
 MODELS = 4  # column of models
 # Members of a rotation that the node of a model lists, by their names in problems. Defaults are left out.
 ROTARY = (
@@ -33,25 +34,26 @@ ROTARY = (
     "high_freq_factor", "partial_rotary_factor", "mrope_section", "mrope_layout",
 )  # fmt: skip
 Node = Dict[str, Any]
-Blocks = List[Tuple[str, str]]
+Blocks = List[Tuple[str, str]]  # ("text", ...), ("item", ...) or ("code", ...)
 
 
 class Page(NamedTuple):
-    """A page of docs/encodings. Blocks are ("text", ...), ("item", ...) or ("code", ...)."""
+    """A page of docs/encodings."""
 
-    kind: str
-    summary: str
-    text: List[str]
+    kind: str  # one of KINDS
+    summary: str  # its first line
+    text: List[str]  # paragraphs of the introduction
     definition: Blocks
     source: str
-    see: List[Tuple[str, str]]
-    sections: Dict[str, str]
+    see: List[Tuple[str, str]]  # other pages, and why
+    sections: Dict[str, str]  # by heading, as Markdown
 
 
 # ---- pages ----
 
 
 def _blocks(text: str) -> Iterator[Tuple[str, str]]:
+    """Yields the blocks of a Markdown text."""
     for block in re.split(r"\n\n+", text.strip("\n")):
         if block.startswith("    "):
             yield "code", "\n".join(line[4:] for line in block.splitlines())
@@ -79,11 +81,11 @@ def read_page(name: str, text: str) -> Page:
     for heading in HEADINGS:
         if heading not in sections:
             raise ValueError(f"docs/encodings/{name}.md: expected a section '## {heading}'.")
-    begins = re.split(r"(?m)^## ", text[head.end() :])[0]
+    introduction = _blocks(re.split(r"(?m)^## ", text[head.end() :])[0])
     see = re.findall(r"(?ms)^- \[\w+\]\((\w+)\.md\): (.*?)(?=^- |\Z)", sections["See also"])
     return Page(
         PAGE_KINDS[head[2]], head[1],
-        [_links(words) for kind, words in _blocks(begins) if kind == "text" and not words.startswith("Also called")],
+        [_links(words) for kind, words in introduction if kind == "text" and not words.startswith("Also called")],
         [(kind, _links(words)) for kind, words in _blocks(sections["Definition"])],
         _links(joined(sections["Source"])), [(one, joined(why)) for one, why in see], sections,
     )  # fmt: skip
@@ -93,14 +95,14 @@ def read_page(name: str, text: str) -> Page:
 
 
 def read_entries() -> Dict[str, Dict[str, str]]:
-    """Reads concepts.txt."""
+    """Reads concepts.txt: the members of each node by its name, in the order of the map."""
     parser = configparser.ConfigParser(interpolation=None, delimiters=("=",), comment_prefixes=("#",))
     parser.read_string(ENTRIES.read_text(encoding="utf-8"), ENTRIES.name)
     return {name: dict(parser[name]) for name in parser.sections()}
 
 
 def _code_examples(name: str, entry: Dict[str, str], page: Optional[Page]) -> List[List[str]]:
-    """Returns pairs of a language and code."""
+    """Returns the code of a node: pairs of a language (terminal, NumPy or C) and lines."""
     commands = entry.get("command", "").splitlines()
     if page:
         commands += re.findall(r"(?m)^    (posenc .+)", page.sections.get("Example", ""))
@@ -115,22 +117,17 @@ def _code_examples(name: str, entry: Dict[str, str], page: Optional[Page]) -> Li
         calls += [f"enum posenc_status status = posenc_{name}(NULL, &args, NULL);"]
     if "c" in entry:
         calls = [f"{line};" for line in entry["c"].splitlines()] + calls
-    found = [
-        ["terminal", "\n".join(dict.fromkeys(commands))],
-        ["NumPy", entry.get("numpy", "")],
-        ["C", "\n".join(calls)],
-    ]
-    return [pair for pair in found if pair[1]]
+    found = {"terminal": "\n".join(dict.fromkeys(commands)), "NumPy": entry.get("numpy", ""), "C": "\n".join(calls)}
+    return [[language, code] for language, code in found.items() if code]
 
 
 # ---- docs ----
 
 
 def read_pictures(folder: Path, names: Sequence[str]) -> Dict[str, Dict[str, str]]:
-    """Returns pictures of docs: description, caption, and compressed SVG."""
-    texts = [
-        path.read_text(encoding="utf-8") for path in (folder / "encodings.md", *sorted(folder.glob("course/*.md")))
-    ]
+    """Returns pictures of docs by name: description (alt), caption (reading), and compressed SVG in base64."""
+    paths = (folder / "encodings.md", *sorted(folder.glob("course/*.md")))
+    texts = [path.read_text(encoding="utf-8") for path in paths]
     found = {}
     for name in dict.fromkeys(names):
         form = rf"(?m)^!\[([^]]+)\]\((?:\.\./)?{name}\.svg\)\n\n\*+How to read this\.\*+ ((?:.+\n)+)"
@@ -145,6 +142,7 @@ def read_pictures(folder: Path, names: Sequence[str]) -> Dict[str, Dict[str, str
 
 
 def _concept_node(name: str, entry: Dict[str, str], page: Optional[Page], lessons: Dict[str, Lesson]) -> Node:
+    """Returns the node of a page, or of a group or the problem, whose texts are in concepts.txt."""
     learned = [lessons[number] for number in entry.get("lessons", "").split() if number in lessons]
     node: Node = {
         "id": name, "title": entry["title"], "parent": entry.get("parent"), "picture": entry.get("picture"),
@@ -179,18 +177,19 @@ def _part_facts(part: Part) -> Iterator[List[str]]:
                 yield [name, f"{words:.15g}" if isinstance(words, float) else str(words)]
 
 
-def _model_node(name: str, model: Model, users: Dict[str, List[str]]) -> Node:
+def _model_node(name: str, model: Model, used: List[str]) -> Node:
+    """Returns the node of a preset, below the first of the pages that it uses."""
     facts, parts = model.reading.facts, model.reading.parts
     table = "frequencies" if parts[0].encoding.startswith("rope") else parts[0].encoding
     commands = [f"posenc table {table} --model {name}"] if table in ("frequencies", "sinusoidal") else []
     commands += [f"posenc explain --model {name}", f"posenc verify --model {name}"]
     text = f"{facts['title']} takes {parts[0].length} positions. Its numbers come with posenc, as the preset `{name}`."
     return {
-        "id": name, "title": facts["title"], "kind": "model", "parent": users[name][0],
+        "id": name, "title": facts["title"], "kind": "model", "parent": used[0],
         "summary": f"A model with {parts[0].length} positions", "text": [text], "formula": "", "where": [],
         "facts": [[title(part), list(_part_facts(part))] for part in parts], "source": facts.get("source", ""),
         "code": [["terminal", "\n".join(commands)]], "picture": None, "views": [], "lessons": [],
-        "see": [[page, ""] for page in users[name]],
+        "see": [[page, ""] for page in used],
     }  # fmt: skip
 
 
@@ -200,12 +199,12 @@ def _model_node(name: str, model: Model, users: Dict[str, List[str]]) -> Node:
 def _assign_lines(leaves: List[Node], by_id: Dict[str, Node]) -> float:
     """Places nodes on lines, with gaps between groups. Returns the number of lines."""
 
-    def group(node: Node) -> str:
-        return str(node["id"]) if node["column"] < 2 else group(by_id[node["parent"]])
+    def group_of(node: Node) -> str:
+        return str(node["id"]) if node["column"] < 2 else group_of(by_id[node["parent"]])
 
     line = 0.0
     for before, node in zip([leaves[0], *leaves], leaves):
-        line += GAP if group(before) != group(node) else 0
+        line += GAP if group_of(before) != group_of(node) else 0
         node["y"] = line + 0.5
         line += 1
     return line
@@ -220,20 +219,18 @@ def _set_positions(nodes: List[Node]) -> None:
         node["column"] = MODELS if node["kind"] == "model" else parent["column"] + 1 if parent else 0
         if parent and node["kind"] != "model":
             below[parent["id"]].append(node)
-    columns = (
-        [n for n in nodes if n["column"] == MODELS],
-        [n for n in nodes if n["column"] < MODELS and not below[n["id"]]],
-    )
-    lines = [_assign_lines(leaves, by_id) for leaves in columns]
-    for leaves, count in zip(columns, lines):
-        for node in leaves:
-            node["y"] *= LINE * max(lines) / count
+    models = [node for node in nodes if node["column"] == MODELS]
+    leaves = [node for node in nodes if node["column"] < MODELS and not below[node["id"]]]
+    lines = [_assign_lines(column, by_id) for column in (models, leaves)]
+    for column, count in zip((models, leaves), lines):
+        for node in column:
+            node["y"] *= LINE_HEIGHT * max(lines) / count
     for node in reversed(nodes):
-        if below[
-            node["id"]
-        ]:  # half-way between its first and last child; the problem between the two groups in the middle
-            ends = below[node["id"]] if node["parent"] else below[node["id"]][len(below[node["id"]]) // 2 - 1 :][:2]
-            node["y"] = (ends[0]["y"] + ends[-1]["y"]) / 2
+        children = below[node["id"]]
+        if children and not node["parent"]:  # the problem stands between the two groups in the middle
+            children = children[len(children) // 2 - 1 :][:2]
+        if children:
+            node["y"] = (children[0]["y"] + children[-1]["y"]) / 2
     for node in nodes:
         node["y"] = round(node["y"], 1)
 
@@ -244,18 +241,16 @@ def concept_map() -> Dict[str, Any]:
     found = {name: read_page(name, text) for name, text in pages().items()}
     lessons = {str(one.number): one for one in read_lessons(docs / "course")}
     nodes = [_concept_node(name, entry, found.get(name), lessons) for name, entry in entries.items()]
-    users: Dict[str, List[str]] = {name: [] for name in presets()}
+    used: Dict[str, List[str]] = {name: [] for name in presets()}  # pages by model, in the order of the map
     for page in (name for name in entries if name in found):
         named = re.findall(r"`([^`]+)`", found[page].sections["Models"])
-        for model in dict.fromkeys(name for name in named if name in users):
-            users[model].append(page)
-    order = list(entries)
-    models = [
-        _model_node(name, preset(name), users) for name in sorted(users, key=lambda name: order.index(users[name][0]))
-    ]
+        for model in dict.fromkeys(name for name in named if name in used):
+            used[model].append(page)
     edges = [[node["parent"], node["id"], "part"] for node in nodes if node["parent"]]
-    edges += [[page, model, "uses"] for model, those in users.items() for page in those]
-    nodes += models
+    edges += [[page, model, "uses"] for model, names in used.items() for page in names]
+    order = list(entries)
+    nodes += [_model_node(name, preset(name), used[name])
+              for name in sorted(used, key=lambda name: order.index(used[name][0]))]  # fmt: skip
     _set_positions(nodes)
-    names = [node["picture"] for node in nodes if node["picture"]]
-    return {"kinds": KINDS, "nodes": nodes, "edges": edges, "pictures": read_pictures(docs, names)}
+    pictures = [node["picture"] for node in nodes if node["picture"]]
+    return {"kinds": KINDS, "nodes": nodes, "edges": edges, "pictures": read_pictures(docs, pictures)}

@@ -17,6 +17,7 @@ HERE = Path(__file__).parent
 # Folders that contain course, *.svg and encodings.md: when installed, and in the source tree.
 FOLDERS = (HERE, HERE.parents[2] / "docs")
 
+# Headings of sections, and the form of a lesson.
 CODE, QUESTIONS, ABILITIES = "The same in code", "Questions", "After this lesson you can"
 LIBRARIES = {"numpy": "NumPy", "torch": "PyTorch"}
 HEAD = re.compile(r"# Lesson (\d+): (.+)\n\n\*\*Goal\.\*\* ((?:.+\n)+)")
@@ -29,6 +30,7 @@ OPTION = re.compile(r"(?ms)^- ([A-D])\. (.+?)(?=\n- |\Z)")
 ABILITY = re.compile(r"(?ms)^- (.+?)(?=\n- |\n\n)")
 NOTE = re.compile(r"(?ms)^\[\^(\w+)\]: (.+?)(?=^\[\^\w+\]: |\Z)")
 
+# What the page needs of the HTML that the library markdown makes.
 MARKS = {"left-single-quote": "‘", "right-single-quote": "’", "left-double-quote": "“", "right-double-quote": "”"}
 QUOTES = {"smarty": {"smart_dashes": False, "smart_ellipses": False, "substitutions": MARKS}}
 LESSON = re.compile(r"(\d+)-[\w-]+\.md")
@@ -120,7 +122,7 @@ def read_lessons(folder: Path) -> List[Lesson]:
 # ---- lessons as HTML ----
 
 
-def _link(found: Match[str]) -> str:
+def _page_link(found: Match[str]) -> str:
     """Returns a link to a lesson or to a footnote on the page. Other links become their text."""
     lesson = LESSON.fullmatch(found[1])
     if lesson:
@@ -128,7 +130,7 @@ def _link(found: Match[str]) -> str:
     return found[0] if MARK.fullmatch(found[1]) else found[2]
 
 
-def picture(path: Path) -> str:
+def picture_address(path: Path) -> str:
     """Returns an SVG picture as an address that contains it. Its comments and its origin are left out."""
     text = path.read_text(encoding="utf-8")
     text = re.sub(r"<metadata>.*?</metadata>|<!DOCTYPE[^>[]*>|<!--.*?-->|<\?xml [^>]*\?>", "", text, flags=re.S).strip()
@@ -144,7 +146,8 @@ def _blocks(lesson: Lesson, text: str) -> str:
     made = markdown.markdown(
         FOOTNOTE.sub(mark, text), extensions=["tables", "smarty"], output_format="html", extension_configs=QUOTES
     )
-    made = IMAGE.sub(lambda found: f'src="{picture(lesson.path.parent / found[1])}"', LINK.sub(_link, made))
+    made = LINK.sub(_page_link, made)
+    made = IMAGE.sub(lambda found: f'src="{picture_address(lesson.path.parent / found[1])}"', made)
     return EMPTY_HEADING.sub("<td></td>", ALIGNED.sub(r'<\1 class="\2">', made))
 
 

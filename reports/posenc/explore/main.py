@@ -1,4 +1,8 @@
-"""posenc explore: an interactive page about positional encodings. The library computes its numbers in the browser."""
+"""posenc explore: an interactive page about positional encodings. The library computes its numbers in the browser.
+
+The page consists of templates/, the script in frame/, a file of views/ for each view, the data of DATA, and the library
+as WebAssembly (library.c). frame/frame.js tells how to write a view.
+"""
 
 import base64
 import gzip
@@ -18,6 +22,10 @@ from ..models.part import Part
 from .concepts import concept_map
 from .course import course
 
+ABOUT = """Writes an interactive page about positional encodings. It is one file, which any
+browser opens and which loads nothing. The library computes its numbers in the
+browser, with the bits of posenc table --backend scalar."""
+EPILOG = "Examples\n  posenc explore\n  posenc explore --view table -o table.html"
 HERE = Path(__file__).parent
 MARKER = b"<title>posenc explore</title>"
 VIEWS = tuple(sorted(path.stem for path in (HERE / "views").glob("*.js")))
@@ -54,7 +62,7 @@ def rotating_models() -> List[Dict[str, Any]]:
     rows: List[Dict[str, Any]] = []
     for name, facts, part in _parts():
         if part.rotates and not part.tower:
-            spec = {name: value for name, value in part.changed_frequencies().items() if name not in LEFT_OUT}
+            spec = {member: value for member, value in part.changed_frequencies().items() if member not in LEFT_OUT}
             rows.append({
                 "name": name, "title": facts["title"], "layers": part.name, "length": part.length,
                 "numerics": facts.get("trained_numerics", ""),
@@ -112,24 +120,23 @@ def find_wasm() -> Path:
     raise CommandError(MISSING)
 
 
-def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8") if path.is_file() else ""
+def _text(name: str) -> str:
+    return (HERE / name).read_text(encoding="utf-8")
 
 
 def script_of(views: Sequence[str]) -> str:
     """Returns the script. The names in a view are its own: its file stands in braces."""
-    parts = ['"use strict";', *(_text(HERE / "frame" / f"{name}.js") for name in FRAME)]
-    parts += [f"{{\n{_text(HERE / 'views' / f'{name}.js')}}}" for name in views]
+    parts = ['"use strict";', *(_text(f"frame/{name}.js") for name in FRAME)]
+    parts += [f"{{\n{_text(f'views/{name}.js')}}}" for name in views]
     return "\n".join([*parts, START]).replace("</script", "<\\/script")
 
 
 def to_html(wasm: bytes, views: Sequence[str] = VIEWS) -> str:
     """Returns the page. It contains all that it needs."""
-    style = _text(HERE / "templates" / "page.css") + "".join(_text(HERE / "views" / f"{name}.css") for name in views)
     data = {name: DATA[name]() for name in views if name in DATA}
     env = jinja2.Environment(loader=jinja2.FileSystemLoader(HERE / "templates"), autoescape=True)
     return env.get_template("page.html.j2").render(
-        css=Markup(style), script=Markup(script_of(views)),
+        css=Markup(_text("templates/page.css")), script=Markup(script_of(views)),
         data=Markup(json.dumps(data, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")),
         wasm=base64.b64encode(gzip.compress(wasm, 9, mtime=0)).decode(),
     )  # fmt: skip
@@ -137,18 +144,12 @@ def to_html(wasm: bytes, views: Sequence[str] = VIEWS) -> str:
 
 def main(arguments: List[str]) -> int:
     """Writes the page. Returns the exit code."""
-    parser = Parser(
-        "posenc explore",
-        "Writes an interactive page about positional encodings. It is one file, which any\n"
-        "browser opens and which loads nothing. The library computes its numbers in the\n"
-        "browser, with the bits of posenc table --backend scalar.",
-        "Examples\n  posenc explore\n  posenc explore --view table -o table.html",
-    )
+    parser = Parser("posenc explore", ABOUT, EPILOG)
     where = "where the page goes (default: posenc-explore.html)"
+    only = f"only this view; may be repeated: {', '.join(VIEWS)}"
     add = parser.add_argument
     add("-o", "--output", metavar="PATH", type=file_path, default=Path("posenc-explore.html"), help=where)
     add("--force", action="store_true", help="overwrite any file at PATH")
-    only = f"only this view; may be repeated: {', '.join(VIEWS)}"
     add("--view", metavar="NAME", action="append", help=only)
     args = parser.parse_args(arguments)
     for name in args.view or []:

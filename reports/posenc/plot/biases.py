@@ -11,7 +11,7 @@ from matplotlib.patches import Rectangle
 import numpy as np
 
 from ..command import CommandError
-from .picture import SERIES, Array, Picture, angles, draw_lines, draw_map, in_order, kind, problem, table
+from .picture import SERIES, Array, Picture, angles, draw_lines, draw_map, kind, ordered_colors, problem, table
 from .rotations import rotate
 
 BIAS = "bias, added before the softmax"
@@ -24,13 +24,13 @@ def _one_query(kernel: str, before: int, after: int, fields: str) -> Array:
     return problem(f"{kernel} queries=1 keys={before + 1 + after} query_offset={before} {fields}")
 
 
-def _t5(buckets: int, distance: int, bidirectional: bool) -> str:
+def _t5_fields(buckets: int, distance: int, bidirectional: bool) -> str:
     """Returns the parameters of T5's buckets as fields of a problem whose output is the bucket."""
     both = str(bidirectional).lower()
     return f"heads=1 num_buckets={buckets} max_distance={distance} bidirectional={both} recipe=index"
 
 
-def _deberta(buckets: int, distance: int) -> str:
+def _deberta_fields(buckets: int, distance: int) -> str:
     """Returns the parameters of DeBERTa's buckets, in the same way."""
     return f"heads=1 relative=deberta position_buckets={buckets} max_distance={distance} recipe=index"
 
@@ -45,7 +45,7 @@ def draw_alibi(args: argparse.Namespace) -> Picture:  # Press et al. 2108.12409
     heads, n = args.heads, args.tokens
     bias = _one_query("alibi", n - 1, 0, f"heads={heads} causal=true alibi_bias_max=8")[:, ::-1]
     slopes = -bias[:, 1]
-    colors = in_order(heads)
+    colors = ordered_colors(heads)
     parameters = f"alibi, {heads} heads, alibi_bias_max 8"
     title = "ALiBi: the bias that each head adds to a score"
     picture = Picture((12, 5.8), title, parameters, [["biases", "slopes"]], width_ratios=[1.5, 1])
@@ -88,7 +88,7 @@ def draw_t5(_: argparse.Namespace) -> Picture:  # Raffel et al. 1910.10683
     picture = Picture((12, 6.2), title, parameters, [["buckets"]])
     curves = {}
     for name, who, both in (("bidirectional", "encoder", True), ("causal", "decoder", False)):
-        buckets = curves[f"{name} ({who})"] = _one_query("t5_bias", reach, reach, _t5(count, most, both))[0]
+        buckets = curves[f"{name} ({who})"] = _one_query("t5_bias", reach, reach, _t5_fields(count, most, both))[0]
         starts = [0, *(np.flatnonzero(np.diff(buckets[reach::-1])) + 1)]
         before = " ".join(map(str, starts))
         picture.facts.append(f"{name}: buckets of keys before the query begin at distance {before}")
@@ -108,7 +108,7 @@ def draw_bias(args: argparse.Namespace) -> Picture:  # KERPLE 2205.09921, Sandwi
     alibi = _one_query("alibi", n - 1, 0, "heads=1 causal=true alibi_bias_max=4")  # a slope of 2^-4
     kerple = -2 * np.log1p(distance)
     turns = np.outer(distance, 10000.0 ** (-np.arange(0, 128, 2) / 128))
-    bucket = _one_query("t5_bias", n - 1, 0, _t5(32, 128, False))[0, ::-1].astype(int)
+    bucket = _one_query("t5_bias", n - 1, 0, _t5_fields(32, 128, False))[0, ::-1].astype(int)
     nearest = np.flatnonzero(np.diff(bucket, prepend=-1))  # the least distance of each bucket
     curves = {
         "ALiBi, slope 1/16": alibi[0, ::-1],
@@ -142,7 +142,7 @@ def draw_deberta(_: argparse.Namespace) -> Picture:  # He et al. 2006.03654
     """
     buckets, most = 256, 512
     reach = most + most // 4
-    columns = _one_query("relative_bias", reach, reach, _deberta(buckets, most))[0]
+    columns = _one_query("relative_bias", reach, reach, _deberta_fields(buckets, most))[0]
     before, after = columns[reach::-1], columns[reach:]
 
     parameters = f"relative_bias, position_buckets {buckets}, max_distance {most}"
@@ -180,13 +180,9 @@ def draw_swin(_: argparse.Namespace) -> Picture:  # Liu et al. 2103.14030
     n, rows = height * width, (2 * height - 1) * (2 * width - 1)
     limits = (0, rows - 1)
     index = problem(f"window_bias heads=1 window_height={height} window_width={width} recipe=index")
-    picture = Picture(
-        (11, 6.6),
-        "Swin: the row of the bias table for each query and key of a window",
-        f"window_bias, {height} x {width} tokens, a table of {rows} rows",
-        [["all", "corner"], ["all", "middle"]],
-        width_ratios=[2, 1],
-    )
+    parameters = f"window_bias, {height} x {width} tokens, a table of {rows} rows"
+    title = "Swin: the row of the bias table for each query and key of a window"
+    picture = Picture((11, 6.6), title, parameters, [["all", "corner"], ["all", "middle"]], width_ratios=[2, 1])
     axes = picture.panel("all", "All queries and keys, row by row of the window", "key", "query")
     draw_map(axes, index, limits=limits, bar="row of the table")
     axes.set(xticks=range(0, n, width), yticks=range(0, n, width))
@@ -209,9 +205,9 @@ def draw_buckets(_: argparse.Namespace) -> Picture:
     """
     n, half = 24, 8
     maps = {
-        "T5, bidirectional": ("t5_bias", _t5(8, half + 4, True), 8, "bucket"),
-        "T5, causal": ("t5_bias", _t5(8, half + 4, False), 8, "bucket"),
-        "DeBERTa": ("relative_bias", _deberta(half, 2 * half), 2 * half, "column"),
+        "T5, bidirectional": ("t5_bias", _t5_fields(8, half + 4, True), 8, "bucket"),
+        "T5, causal": ("t5_bias", _t5_fields(8, half + 4, False), 8, "bucket"),
+        "DeBERTa": ("relative_bias", _deberta_fields(half, 2 * half), 2 * half, "column"),
     }
     parameters = f"{n} queries and keys; small tables, so that the buckets are seen"
     title = "Relative positions shift: each row of a map is the one above, a key further right"
@@ -245,7 +241,7 @@ def draw_attention(args: argparse.Namespace) -> Picture:
     sinusoidal = table(f"sinusoidal tokens={n} dim={dim}")["sinusoidal"]
     cos, sin = angles(f"rope_table tokens={n} rotary_dim={dim}")
     alibi = problem(f"alibi heads=1 queries={n} keys={n} alibi_bias_max=1")
-    bucket = problem(f"t5_bias queries={n} keys={n} {_t5(8, 16, True)}").astype(int)
+    bucket = problem(f"t5_bias queries={n} keys={n} {_t5_fields(8, 16, True)}").astype(int)
 
     def scores(embedded: Array, rotated: bool = False) -> Array:
         query, key = embedded @ to_query, embedded @ to_key
@@ -260,10 +256,8 @@ def draw_attention(args: argparse.Namespace) -> Picture:
     }  # fmt: skip
     exponentials = {name: np.exp(cells - cells.max(axis=1, keepdims=True)) for name, cells in scored.items()}
     weights = {name: cells / cells.sum(axis=1, keepdims=True) for name, cells in exponentials.items()}
-    parameters = (
-        f"one head; words, projections and learned numbers drawn at random ({dim} dimensions, seed {args.seed}); "
-        "equal words have equal vectors"
-    )
+    drawn = f"words, projections and learned numbers drawn at random ({dim} dimensions, seed {args.seed})"
+    parameters = f"one head; {drawn}; equal words have equal vectors"
     names = list(weights)
     picture = Picture((13, 8.8), f"Attention over “{args.sentence}”", parameters, [names[:3], names[3:]])
     limits = (0, max(float(cells.max()) for cells in weights.values()))

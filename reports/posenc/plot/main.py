@@ -9,6 +9,7 @@ from ..command import CommandError, Parser, suggest, write_file
 from .picture import KINDS, Kind, Picture, save
 from . import tables, rotations, biases, measured  # noqa: F401  # they register their kinds, in this order
 
+# How files begin, or what they hold near their beginning; others are not replaced.
 MARKERS: Dict[str, bytes] = {".png": b"\x89PNG", ".svg": b"<svg", ".pdf": b"%PDF"}
 
 USAGE = """usage: posenc plot KIND [OPTIONS]
@@ -27,10 +28,8 @@ Examples
 
 def _file(text: str) -> Path:
     if Path(text).suffix.lower() not in MARKERS:
-        raise CommandError(
-            f"the format of a picture is that of its name (got '{text}'). "
-            f"Expected a name that ends in {', '.join(MARKERS)}."
-        )
+        expected = f"Expected a name that ends in {', '.join(MARKERS)}."
+        raise CommandError(f"the format of a picture is that of its name (got '{text}'). {expected}")
     return Path(text)
 
 

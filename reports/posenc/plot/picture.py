@@ -1,7 +1,11 @@
 """Parts that all pictures share: their list and options, their numbers, and their style.
 
-A picture is a function that registers itself by kind(). Positions run to the right, and downwards where a map has two
-of them. Legends stand outside the axes.
+A picture is a function that registers itself by kind(): posenc plot alibi --heads 4 calls
+
+    @kind("alibi", heads=8, tokens=128)
+    def draw_alibi(args): ...
+
+Positions run to the right, and downwards where a map has two of them. Legends stand outside the axes.
 """
 
 import argparse
@@ -31,24 +35,12 @@ DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1, 1, 1)))
 
 CELLS = 1000  # of a map along an axis: a screen shows no more
 
-matplotlib.rcParams.update(
-    {
-        "svg.fonttype": "none",
-        "svg.hashsalt": "posenc",
-        "font.sans-serif": ["DejaVu Sans"],
-        "font.size": 10,
-        "axes.titlesize": 11,
-        "axes.grid": True,
-        "axes.axisbelow": True,
-        "grid.color": "#dddddd",
-        "lines.linewidth": 1.8,
-        "legend.borderaxespad": 0,
-        "legend.frameon": False,
-        "legend.handlelength": 3,
-        "legend.loc": "upper center",
-        "savefig.dpi": 110,
-    }
-)
+matplotlib.rcParams.update({
+    "svg.fonttype": "none", "svg.hashsalt": "posenc", "font.sans-serif": ["DejaVu Sans"], "font.size": 10,
+    "axes.titlesize": 11, "axes.grid": True, "axes.axisbelow": True, "grid.color": "#dddddd", "lines.linewidth": 1.8,
+    "legend.borderaxespad": 0, "legend.frameon": False, "legend.handlelength": 3, "legend.loc": "upper center",
+    "savefig.dpi": 110,
+})  # fmt: skip
 
 
 class Picture:
@@ -95,24 +87,19 @@ def draw_lines(axes: Axes, x: Any, curves: Dict[str, Array], columns: int = 2, *
 
 
 def draw_map(
-    axes: Axes,
-    cells: Array,
-    limits: Optional[Tuple[float, float]] = None,
-    bar: str = "",
-    numbers: str = "",
+    axes: Axes, cells: Array, limits: Optional[Tuple[float, float]] = None, bar: str = "", numbers: str = "",
     aspect: str = "equal",
-) -> Any:
+) -> Any:  # fmt: skip
     """Draws cells[row][column]: columns to the right, rows downwards. A cell is a square, unless `aspect` is auto.
 
     Values of both signs have a white zero; others run from dark to bright, between `limits` if those are given.
     `bar` labels the bar of colours beside the map. `numbers` is how to write the number of each cell on it.
     """
     least, most = limits or (float(cells.min()), float(cells.max()))
-    reach, colors = (max(-least, most), "RdBu_r") if least < 0 else (most, "viridis")
-    crisp = "none" if max(cells.shape) <= CELLS else "nearest"
-    image = axes.imshow(
-        cells, colors, aspect=aspect, interpolation=crisp, vmin=-reach if least < 0 else least, vmax=reach
-    )
+    if least < 0:
+        least, most = min(least, -most), max(-least, most)
+    colors, crisp = "RdBu_r" if least < 0 else "viridis", "none" if max(cells.shape) <= CELLS else "nearest"
+    image = axes.imshow(cells, colors, aspect=aspect, interpolation=crisp, vmin=least, vmax=most)
     axes.grid(False)
     if bar:
         axes.figure.colorbar(image, ax=axes, label=bar, pad=0.02)
@@ -124,7 +111,7 @@ def draw_map(
     return image
 
 
-def in_order(count: int) -> Any:
+def ordered_colors(count: int) -> Any:
     """Returns colours of series that have an order, from dark to bright."""
     return matplotlib.colormaps["viridis"](np.linspace(0, 0.85, count))
 
@@ -162,22 +149,22 @@ OPTIONS: Dict[str, Tuple[str, Callable[[str], Any], str]] = {
 
 
 class Kind(NamedTuple):
-    """A kind of picture: what it shows, how to read it, the function that draws it, and its options; see kind()."""
+    """A kind of picture; see kind()."""
 
-    summary: str
-    caption: str
+    summary: str  # what it shows
+    caption: str  # how to read it
     draw: Draw
-    defaults: Dict[str, Any]
-    forwards: bool
+    defaults: Dict[str, Any]  # of its options
+    forwards: bool  # other options go to posenc table
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Adds the options of the picture. One whose default is a tuple takes one of the names in it."""
         for name, default in self.defaults.items():
-            metavar, of_text, text = OPTIONS[name]
+            metavar, parse, text = OPTIONS[name]
             names = default if isinstance(default, tuple) else None
             text += f": {', '.join(default[:-1])} or {default[-1]}" if names else ""
             default = names[0] if names else default
-            parser.add_argument(f"--{name}", metavar=metavar, type=of_text, default=default, choices=names,
+            parser.add_argument(f"--{name}", metavar=metavar, type=parse, default=default, choices=names,
                                 help=f"{text} (default: {default})")  # fmt: skip
 
 
@@ -203,7 +190,7 @@ def kind(name: str, forwards: bool = False, **defaults: Any) -> Callable[[Draw],
 
 
 def table(line: str, *options: str) -> Dict[str, Array]:
-    """Returns the values of a problem: arrays [row][column] by name. The first says where each row is."""
+    """Returns the values of a problem: arrays [row][column] by name. The first has the position of each row."""
     head, *lines = Engine().run("table", "--problem", line, *options, "--backend=scalar").splitlines()
     names = [name.partition("[")[0] for name in head.split(",")]
     numbers = np.loadtxt(lines, delimiter=",", ndmin=2)

@@ -9,13 +9,13 @@ from matplotlib.ticker import NullLocator
 import numpy as np
 
 from .picture import (
-    SERIES, Array, Picture, angles, describe, draw_lines, draw_map, in_order, ink_on, kind, legend_below, pairs_of,
-    plain_ticks, problem_of, table,
+    SERIES, Array, Picture, angles, describe, draw_lines, draw_map, ink_on, kind, legend_below, ordered_colors,
+    pairs_of, plain_ticks, problem_of, table,
 )  # fmt: skip
 
 FAR = 1 << 20  # a query far out, beside one at the end of the picture
 OFFSET = "offset m − n, in positions"
-TURNS = 8  # positions drawn of each pair
+SHOWN = 8  # positions drawn of each pair
 DEFAULT = "rope_table rotary_dim=128"
 
 
@@ -35,20 +35,17 @@ def draw_rope(args: argparse.Namespace) -> Picture:  # Su et al. 2104.09864, sec
     line, options = problem_of(args.forwarded, DEFAULT)
     radians = pairs_of(line, options)["radians"]
     n, pairs = args.tokens, len(radians)
-    cos, sin = angles(line, "--positions", f"0..{max(n, TURNS) - 1},{FAR - n + 1}..{FAR}", *options)
+    cos, sin = angles(line, "--positions", f"0..{max(n, SHOWN) - 1},{FAR - n + 1}..{FAR}", *options)
     shown = sorted({0, pairs // 4, pairs // 2} if pairs > 2 else {0})
-    picture = Picture(
-        (13, 9.5),
-        f"Rotary encoding: each pair of channels rotates with the position, here 0 to {TURNS - 1}",
-        describe(line, [*options, "--backend=scalar"]),
-        [[f"pair {pair}" for pair in shown], ["products"] * len(shown)],
-    )
+    title = f"Rotary encoding: each pair of channels rotates with the position, here 0 to {SHOWN - 1}"
+    panels = [[f"pair {pair}" for pair in shown], ["products"] * len(shown)]
+    picture = Picture((13, 9.5), title, describe(line, [*options, "--backend=scalar"]), panels)
     for pair in shown:
         step = f"pair {pair}: {radians[pair]:.6g} radians per position"
         count = f"{2 * math.pi / radians[pair]:.6g}" if radians[pair] > 0 else "no number of"
         turn = f"a full turn in {count} positions"
         axes = picture.panel(f"pair {pair}", f"{step},\n{turn}", f"channel {pair}", f"channel {pair + pairs}")
-        _draw_pair(axes, radians[pair], cos[:TURNS, pair], sin[:TURNS, pair])
+        _draw_pair(axes, radians[pair], cos[:SHOWN, pair], sin[:SHOWN, pair])
         picture.facts.append(f"{step}, {turn}")
 
     title = "Product of a query at m and a key at n: it depends on the offset alone"
@@ -60,7 +57,7 @@ def draw_rope(args: argparse.Namespace) -> Picture:  # Su et al. 2104.09864, sec
     for color, (name, (query, key)) in zip(SERIES, vectors.items()):
         norm = math.sqrt((query @ query) * (key @ key))
         near, far = (
-            (rotate(key, c, s) @ rotate(query, c[-1:], s[-1:])[0])[::-1] / norm
+            (rotate(key, c, s) @ rotate(query, c[-1:], s[-1:])[0])[::-1] / norm  # by offset, for the query at the end
             for c, s in ((cos[:n], sin[:n]), (cos[-n:], sin[-n:]))
         )
         axes.plot(near, color=color, label=f"{name}, m = {n - 1}")
@@ -82,9 +79,9 @@ def _draw_pair(axes: Axes, radians: float, cos: Array, sin: Array) -> None:
     circle = np.linspace(0, 2 * math.pi, 200)
     axes.plot(np.cos(circle), np.sin(circle), color="#bbbbbb", linewidth=1)
     arrows = {"angles": "xy", "scale_units": "xy", "scale": 1, "width": 0.012}
-    axes.quiver(*np.zeros((2, TURNS)), cos, sin, color=in_order(TURNS), **arrows)
-    for position in range(TURNS):
-        if radians > 0.3 or position in (0, TURNS - 1):
+    axes.quiver(*np.zeros((2, SHOWN)), cos, sin, color=ordered_colors(SHOWN), **arrows)
+    for position in range(SHOWN):
+        if radians > 0.3 or position in (0, SHOWN - 1):
             away = 0.0 if radians > 0.3 else 0.1 if position else -0.1
             axes.text(1.2 * cos[position], 1.2 * sin[position] + away, str(position), ha="center", va="center")
     ticks, limits = (-1, 0, 1), (-1.4, 1.4)
@@ -201,10 +198,8 @@ def draw_mrope(args: argparse.Namespace) -> Picture:  # Wang et al. 2409.12191, 
     degrees = np.degrees(np.arctan2(sin, cos)) % 360
     axis_of_pair = pairs_of(layout)["axis"].astype(int)
 
-    parameters = (
-        f"{args.layout}, sections 4, 6, 6 of 16 pairs; an image of {HEIGHT} × {WIDTH} tokens after {BEFORE} of text, "
-        f"whose positions are 0 to {BEFORE - 1} on all axes"
-    )
+    text = f"{BEFORE} of text, whose positions are 0 to {BEFORE - 1} on all axes"
+    parameters = f"{args.layout}, sections 4, 6, 6 of 16 pairs; an image of {HEIGHT} × {WIDTH} tokens after {text}"
     panels = [list(AXES), [f"angle {name}" for name in AXES], ["pairs"] * 3]
     title = "M-RoPE: each pair rotates with one axis of the position"
     picture = Picture((13, 9.2), title, parameters, panels, height_ratios=[3, 3, 1])
@@ -214,10 +209,8 @@ def draw_mrope(args: argparse.Namespace) -> Picture:  # Wang et al. 2409.12191, 
         places = position[:, k].reshape(HEIGHT, WIDTH)
         turned = degrees[:, pairs[0]].reshape(HEIGHT, WIDTH)
         angle = f"angle of pair {pairs[0]} ({name}), in degrees"
-        for panel, title, cells, numbers in (
-            (name, f"position: {name}", places, "{:.0f}"),
-            (f"angle {name}", angle, turned, "{:.1f}"),
-        ):
+        maps = ((name, f"position: {name}", places, "{:.0f}"), (f"angle {name}", angle, turned, "{:.1f}"))
+        for panel, title, cells, numbers in maps:
             axes = picture.panel(panel, title, "column of the image", "row of the image")
             draw_map(axes, cells, numbers=numbers)
         strip.bar(pairs, 1, width=0.94, color=SERIES[k])

@@ -6,9 +6,7 @@ from typing import List
 
 import numpy as np
 
-from .picture import (
-    SERIES, Array, Picture, describe, draw_lines, draw_map, kind, problem_of, table,
-)  # fmt: skip
+from .picture import SERIES, Array, Picture, describe, draw_lines, draw_map, kind, problem_of, table
 
 
 def _cosines(rows: Array) -> Array:
@@ -101,9 +99,8 @@ def draw_learned(args: argparse.Namespace) -> Picture:
         "tokens": tokens, "sinusoidal": sines, "learned": rows, "tokens + sinusoidal": tokens + sines,
         "tokens + learned": tokens + rows,
     }  # fmt: skip
-    parameters = (
-        f"positions 0 to {count - 1}, {width} dimensions, tokens N(0, 1), table N(0, {DEVIATION}²), seed {args.seed}"
-    )
+    drawn = f"tokens N(0, 1), table N(0, {DEVIATION}²), seed {args.seed}"
+    parameters = f"positions 0 to {count - 1}, {width} dimensions, {drawn}"
     picture = _draw_table("Learned encoding before training: a table drawn at random", parameters, rows)
     axes = picture.panel("left", "Standard deviation of each part", "standard deviation", "")
     bars = axes.barh(list(parts), [part.std() for part in parts.values()], color=SERIES[0], height=0.7)

@@ -1,4 +1,4 @@
-"""Terms that a report explains where it uses them, and how its numbers come about."""
+"""Terms that a report explains where it uses them, and how its numbers come about: term("roofline") of sections.j2."""
 
 from typing import Dict, NamedTuple
 

@@ -1,4 +1,8 @@
-"""posenc report: which backend is fastest here, how sure that is, and is it right."""
+"""posenc report: which backend is fastest here, how sure that is, and is it right.
+
+Without files it runs posenc verify and posenc bench, makes one run of their records, and writes the page of that into a
+folder. With files it renders their records.
+"""
 
 import argparse
 import sys
@@ -13,16 +17,17 @@ from ..records import Record, load, machines, members_expected
 from ..results.main import MARKERS, Output, outputs_of, render, write_outputs
 from .page import print_summary
 
-FOLDER, CONSOLE = "posenc-report", Output("console", None)
+FOLDER, CONSOLE = "posenc-report", Output("console", None)  # defaults
 FILES = {"html": "report.html", "md": "report.md", "jsonl": "results.jsonl"}  # of the folder
 INTERRUPTED = "interrupted.jsonl"  # records of a run that must not replace the report before
+# Options that select what is measured; --model and --config give shapes.
 SELECTING, SHAPES = ("kernel", "backend", "dtype", "case", "plugin", "vectors", "limit"), ("model", "config")
 # A model of each encoding: added sinusoids, learned rows, a rotation with scaled frequencies, ALiBi, T5.
 MODELS = ("transformer-base", "gpt2", "llama-3.1-8b", "bloom-176b", "t5-base")
 # Kernels that are timed at these places of memory as well, if no model is named.
 MAIN_KERNELS, PLACES = ("sinusoidal", "rope_table", "rope_half"), ("*/l2", "*/dram")
 SECONDS, OF_MODELS = 110.0, 0.75  # of timing, and the share of models
-WRONG, BAD_INPUT, NOTHING = 1, 2, 77
+WRONG, BAD_INPUT, NOTHING = 1, 2, 77  # exit codes
 
 EPILOG = """Examples
   posenc report                               check and time this machine
@@ -53,14 +58,14 @@ class Measurement:
 
     def __init__(self, engine: Engine, args: argparse.Namespace) -> None:
         self.engine, self.args = engine, args
-        self.select, self.models = (
+        self.select, self.models = (  # words for all commands, and for those that take models
             [word for name in names for word in words_of(name, getattr(args, name))] for names in (SELECTING, SHAPES)
         )
         self.runs: List[List[Record]] = []
         self.statuses: List[int] = []
         self.interrupted = False
 
-    def all(self) -> None:
+    def run_all(self) -> None:
         """Checks every backend, then times the models and some places of memory."""
         args = self.args
         print("Checking every backend …", file=sys.stderr)
@@ -75,7 +80,7 @@ class Measurement:
             self._run("bench", *kernels, *words_of("case", PLACES), *_limit(seconds, 1 - OF_MODELS))
 
     def _run(self, command: str, *options: str) -> None:
-        """Runs a command of the program."""
+        """Runs a command of the program, and keeps its records and its exit code."""
         full = ["--full"] if self.args.full else []
         records, status = self.engine.records(command, *self.select, *options, "--out", "jsonl", *full)
         self.interrupted = status - 128 in SIGNALS
@@ -131,7 +136,7 @@ def one_run(runs: Sequence[Sequence[Record]], argv: Sequence[str], extra: Sequen
 
 
 def _render(args: argparse.Namespace, outputs: Sequence[Output]) -> int:
-    """Renders files."""
+    """Renders files of records. Returns the exit code."""
     measuring = (*SELECTING, *SHAPES, "dir", "quick", "full", "jobs", "time-limit")
     idle = [f"--{name}" for name in measuring if getattr(args, name.replace("-", "_"))]
     if idle:
@@ -149,7 +154,7 @@ def _write(args: argparse.Namespace, outputs: Sequence[Output], records: List[Re
 
 
 def _measure(args: argparse.Namespace, argv: List[str], outputs: List[Output]) -> int:
-    """Checks and times this machine, and writes its report."""
+    """Checks and times this machine, and writes its report. Returns the exit code."""
     engine, folder = Engine(), args.dir or Path(FOLDER)
     report = [(kind, folder / name) for kind, name in FILES.items()]
     try:
@@ -161,7 +166,7 @@ def _measure(args: argparse.Namespace, argv: List[str], outputs: List[Output]) -
             check_output(path, MARKERS[kind], force=args.force)
         stays = (folder / FILES["jsonl"]).exists()
         measurement = Measurement(engine, args)
-        measurement.all()
+        measurement.run_all()
         records = measurement.records(["posenc", "report", *argv])
         if not records:
             return measurement.status

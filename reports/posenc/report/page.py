@@ -1,4 +1,8 @@
-"""Writes a report: one HTML file that loads nothing, and the answer on a terminal."""
+"""Writes a report: one HTML file that loads nothing, and the answer on a terminal.
+
+to_html(View(records)) fills templates/page.html.j2, whose sections are macros of sections.j2. page.js draws charts and
+filters from page_data(), and the cases of a cell from packed_checks().
+"""
 
 import base64
 import gzip
@@ -22,7 +26,7 @@ from .view import RAN, Host, View, text_of, worst_in
 
 HERE = Path(__file__).parent
 SHOWN, FAILURES = 12, 4  # rows on a terminal
-CERTAINTY = {"clear": "clear", "tied": "tie", "noisy": "too noisy to tell"}
+CERTAINTY = {"clear": "clear", "tied": "tie", "noisy": "too noisy to tell"}  # words for Answer.certainty
 # D3, to be inlined: in a bundle, from PyPI (XStatic-D3), from Debian (libjs-d3).
 D3 = (HERE / "d3.min.js", *(Path(folder, "xstatic/pkg/d3/data/d3.js") for folder in sys.path),
       Path("/usr/share/javascript/d3/d3.min.js"))  # fmt: skip
@@ -58,6 +62,7 @@ def _timings(host: Host) -> Iterable[Record]:
 
 
 def _pair(pair: Record) -> Record:
+    """Returns a pair as the plot of ratios takes it."""
     ratio = number(pair, "ratio")
     return {
         "name": f"{pair['case']} {pair['backend']}", "verdict": outcome.verdict(pair), "reason": pair["reason"],
@@ -114,7 +119,7 @@ def packed_checks(view: View) -> str:
             shown = _check(check)
             found.setdefault(tuple(shown.values()), []).append(cell)
             columns = [*shown, "cells"]
-    checks = [[*values, of] for values, of in found.items()]
+    checks = [[*values, numbers] for values, numbers in found.items()]
     text = _json({"cells": cells, "columns": columns, "checks": checks})
     return base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode()
 
@@ -123,6 +128,7 @@ def packed_checks(view: View) -> str:
 
 
 def _has(*kinds: str) -> Callable[[View], bool]:
+    """Returns a function: whether a view has records of one of these kinds."""
     return lambda view: any(host.machine.of(kind) for host in view.hosts for kind in kinds)
 
 
@@ -183,8 +189,8 @@ class Code(str):
     """Markdown that is not escaped."""
 
 
-def _code(text: Any) -> Code:
-    """Returns a code span, whatever the text holds."""
+def _span(text: Any) -> Code:
+    """Returns a span of code, whatever the text holds."""
     return Code("`" + str(text).replace("`", "'").replace("|", "\\|") + "`")
 
 
@@ -193,25 +199,25 @@ def _block(text: Any) -> Code:
     return Code(str(text).replace("`" * 3, "'" * 3))
 
 
-def _plain(value: Any) -> Any:
+def _escape_markdown(value: Any) -> Any:
     """Returns a text of which Markdown takes nothing for its own."""
-    own = isinstance(value, Code) or not isinstance(value, str)
-    return value if own else re.sub(r"([\\`*\[<|])", r"\\\1", value)
+    is_safe = isinstance(value, Code) or not isinstance(value, str)
+    return value if is_safe else re.sub(r"([\\`*\[<|])", r"\\\1", value)
 
 
 def environment(markdown: bool = False) -> jinja2.Environment:
     """Returns the templates of this folder, with the filters that they use."""
     env = jinja2.Environment(
         loader=jinja2.FileSystemLoader(HERE / "templates"), autoescape=not markdown,
-        finalize=_plain if markdown else None, undefined=jinja2.ChainableUndefined, trim_blocks=True,
+        finalize=_escape_markdown if markdown else None, undefined=jinja2.ChainableUndefined, trim_blocks=True,
         lstrip_blocks=True,
     )  # fmt: skip
     env.filters.update(
         time=units.time, times=units.times, percent=units.percent, size=units.size, change=_change, spread=_spread,
         count=lambda value: units.count(value).replace(" ", "\u202f"), errors=text_of, worst=worst_in, suite=suite,
-        shell=lambda words: shlex.join(map(str, words)), code=_code, block=_block,
+        shell=lambda words: shlex.join(map(str, words)), code=_span, block=_block,
     )  # fmt: skip
-    env.globals.update(outcome=outcome, facts=facts, glossary=TERMS)
+    env.globals.update(outcome=outcome, facts=facts, glossary=TERMS, CERTAINTY=CERTAINTY)
     return env
 
 
@@ -234,6 +240,7 @@ def to_html(view: View) -> str:
 
 
 def _answer_rows(host: Host) -> List[List[str]]:
+    """Returns the rows of the table of answers, one for each step of each model."""
     rows = []
     for answer in host.answers:
         best, step, tied = answer.best, answer.step, answer.tied

@@ -1,4 +1,7 @@
-"""All that a report shows, as plain data for its templates: machines, their checks and largest errors."""
+"""All that a report shows, as plain data for its templates: machines, their checks and largest errors.
+
+View(records) has a Host for each machine: host.answers, host.cell("rope_half", "avx2").failed, host.errors.of(timing).
+"""
 
 import math
 import re
@@ -13,10 +16,10 @@ from ..results import outcome
 from .answers import Advice, Answer, answers
 from .glossary import METHOD, METHOD_OF_COMPARISONS
 
-RAN = ("pass", "fail", "crash", "inconclusive")
-METRICS = ("ulp", "pair_ulp", "abs", "exact")
+RAN = ("pass", "fail", "crash", "inconclusive")  # statuses of checks that ran
+METRICS = ("ulp", "pair_ulp", "abs", "exact")  # in the order in which they are shown
 WITHIN_1_ULP = {"ulp": 1.0, "exact": 0.0}  # largest errors by metric
-RANGE = re.compile(r"p2e(\d+)$")
+RANGE = re.compile(r"p2e(\d+)$")  # the end of the name of a scan of positions below 2^31: .../p2e31
 
 
 # ---- largest errors: of a kernel on a backend, whole or by range of positions ----
@@ -58,8 +61,8 @@ def range_end(check: Record) -> int:
 
 def worst_of(checks: Sequence[Record]) -> List[Worst]:
     """Returns the largest error in each metric. Equal bits are named only if nothing else is known."""
-    measured = grouped(filter(None, map(worst_in, checks)), lambda worst: worst.metric)
-    found = [max(of, key=lambda worst: (math.isnan(worst.largest), worst.largest)) for of in measured.values()]
+    by_metric = grouped(filter(None, map(worst_in, checks)), lambda worst: worst.metric)
+    found = [max(each, key=lambda worst: (math.isnan(worst.largest), worst.largest)) for each in by_metric.values()]
     if len(found) > 1:
         found = [worst for worst in found if worst.metric != "exact" or worst.largest]
     if len(found) > 1:
@@ -117,8 +120,8 @@ class ByRange:
 
     kernel: str
     numerics: str
-    ends: List[int]
-    cells: Dict[str, Dict[int, List[Worst]]]
+    ends: List[int]  # of the ranges, as exponents of 2
+    cells: Dict[str, Dict[int, List[Worst]]]  # by backend and end
 
     def within_ulp_until(self, backend: str) -> str:
         """Returns below which position errors stay within 1 ulp. A range that was not measured ends the claim."""
@@ -170,7 +173,7 @@ class Cell:
 
 
 class Host:
-    """The results of one machine."""
+    """The results of one machine, ready to be shown."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine, self.env = machine, machine.env

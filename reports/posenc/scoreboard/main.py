@@ -1,4 +1,8 @@
-"""posenc scoreboard: how the implementations that are installed here compare, as one page."""
+"""posenc scoreboard: how the implementations that are installed here compare, as one page.
+
+measure.py writes a record for each row of each adapter; render() makes the page of them. The records of a run are one
+about the machine, then for each adapter its versions and its rows.
+"""
 
 import ast
 import contextlib
@@ -122,6 +126,7 @@ def _parser() -> Parser:
 
 
 def _adapters(files: List[Path]) -> List[Path]:
+    """Returns the adapters of the command line, or all that posenc has."""
     found = files or sorted(path for folder in ADAPTERS if folder.is_dir() for path in folder.glob("*.py"))
     if not found:
         raise CommandError(f"there are no adapters (looked in {', '.join(map(str, ADAPTERS))}).")
@@ -158,8 +163,8 @@ def _run(path: Path, first: int, limit_s: float) -> Tuple[List[Dict[str, Any]], 
 
     Returns the records that it wrote, and how it ended.
     """
-    cpu = min(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
-    one_cpu = (lambda: os.sched_setaffinity(0, {cpu})) if cpu is not None else None
+    has_affinity = hasattr(os, "sched_setaffinity")  # Linux
+    one_cpu = (lambda: os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})) if has_affinity else None
     words = [sys.executable, "-P", "-m", "posenc.scoreboard.measure", str(path), str(first)]
     records: List[Dict[str, Any]] = []
     with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, bufsize=0, preexec_fn=one_cpu,
@@ -170,8 +175,8 @@ def _run(path: Path, first: int, limit_s: float) -> Tuple[List[Dict[str, Any]], 
                 line = process.stdout.readline()
                 if not line.endswith(b"\n"):
                     status = process.wait()
-                    by_signal = status < 0
-                    return records, f"ended by {signal.Signals(-status).name}" if by_signal else f"exit status {status}"
+                    how = f"ended by {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
+                    return records, how
                 records.append(json.loads(line))
             return records, f"took longer than {limit_s:g} s"
         finally:
@@ -234,6 +239,7 @@ NOTES = (
 
 
 def _error(value: Any) -> str:
+    """Returns an error with one digit: 7e-3."""
     return "–" if value is None else f"{value:.0e}".replace("e-0", "e-").replace("e+0", "e+") if value else "0"
 
 

@@ -1,7 +1,8 @@
 """Measures the rows of one adapter: verdict, error by decade of position, NaN, speed.
 
 `python -m posenc.scoreboard.measure FILE FIRST` prints a JSON line about the adapter, and one for each row from FIRST
-on. The scoreboard runs it in a process of its own, on one CPU.
+on. The scoreboard runs it in a process of its own, on one CPU. A row is what @implements declares in the adapter: a
+function of a library that computes a kernel of posenc.
 """
 
 import contextlib
@@ -33,12 +34,12 @@ posenc: Any = importlib.import_module("posenc")  # with the kernels, which the t
 Array = npt.NDArray[Any]
 Choices = Dict[str, str]  # layout and freq_spacing of sinusoids
 Table = Callable[[Array], Array]  # positions [n] to [n, columns]
-LIMITS = (1e-3, 1e-2, 1e-1)
+LIMITS = (1e-3, 1e-2, 1e-1)  # errors whose first position is reported
 DENSE, FARTHEST = 1 << 17, 10**7  # all positions below the first are compared, and 64 of each part up to the second
-CHUNK = 4096
+CHUNK = 4096  # positions of a call
 DIM, ROPE_THETA = 128, 10000.0  # of a table that is no module's
 TOKENS, HEADS = 512, 32  # of a timed rotation: a prompt of Llama 3.1 8B
-ROUNDS, CALLS_S = 15, 0.02
+ROUNDS, CALLS_S = 15, 0.02  # of timing, and seconds of calls in a round
 
 
 def load(path: Path) -> Tuple[List[Row], Dict[str, str]]:
@@ -74,7 +75,7 @@ def errors_by_position(table: Table, exact: Table, most: int) -> Dict[str, Any]:
 
     Returns the worst error of each decade with its place, and the first position with an error above each of LIMITS.
     """
-    decades: Dict[int, Dict[str, Any]] = {}
+    decades: Dict[int, Dict[str, Any]] = {}  # by the number of digits of a position
     above: Dict[str, Optional[int]] = {f"{limit:g}": None for limit in LIMITS}
     for positions in _chunks(most):
         got, want = table(positions), exact(positions)
@@ -119,6 +120,7 @@ def _table_of(call: Callable[..., Any], row: Row, frequencies: Any, modes: List[
 
 
 def _exact_table(frequencies: Any, kernel: str, choices: Choices) -> Table:
+    """Returns the table of posenc, in the numerics mode exact."""
     def table(positions: Array) -> Array:
         if kernel == "sinusoidal":
             return np.asarray(posenc.sinusoidal(frequencies, positions, layout=choices["layout"]))
@@ -131,6 +133,7 @@ def _exact_table(frequencies: Any, kernel: str, choices: Choices) -> Table:
 
 
 def _rotation_inputs(tokens: int, heads: int) -> Dict[str, Array]:
+    """Returns random x [tokens, heads, DIM], and cosines and sines [tokens, DIM/2]."""
     draw = np.random.default_rng(0)
     cos, sin = posenc.rope_table(posenc.Frequencies(dim=DIM), np.arange(tokens))
     return {"x": draw.standard_normal((tokens, heads, DIM), dtype=np.float32), "cos": cos, "sin": sin}
@@ -146,7 +149,7 @@ def spreads_nan(row: Row) -> Optional[bool]:
     return int(np.isnan(out).sum()) != 2 or not np.isnan(out[0, 0, [0, partner]]).all()
 
 
-def _per_call(call: Callable[[], Any], count: int) -> float:
+def _seconds_per_call(call: Callable[[], Any], count: int) -> float:
     begin = time.perf_counter()
     for _ in range(count):
         call()
@@ -155,12 +158,14 @@ def _per_call(call: Callable[[], Any], count: int) -> float:
 
 def speed(theirs: Callable[[], Any], ours: Callable[[], Any]) -> Dict[str, float]:
     """Times two calls in turn. Returns medians in seconds and the median ratio with its quartiles."""
-    calls, times, ratios = (theirs, ours), ([], []), []  # type: ignore[var-annotated]
-    counts = [max(1, int(CALLS_S / max(_per_call(call, 3), 1e-7))) for call in calls]  # warm, too
+    calls = (theirs, ours)
+    times: Tuple[List[float], List[float]] = ([], [])
+    ratios: List[float] = []
+    counts = [max(1, int(CALLS_S / max(_seconds_per_call(call, 3), 1e-7))) for call in calls]  # and warm caches
     gc.disable()
     for turn in range(ROUNDS):
         for which in (0, 1) if turn % 2 else (1, 0):
-            times[which].append(_per_call(calls[which], counts[which]))
+            times[which].append(_seconds_per_call(calls[which], counts[which]))
         ratios.append(times[0][-1] / times[1][-1])
     gc.enable()
     ordered = sorted(ratios)
@@ -174,14 +179,14 @@ def time_rotation(row: Row) -> Dict[str, Dict[str, float]]:
     for name, tokens, heads in (("prompt", TOKENS, HEADS), ("call", 1, 1)):
         arrays = _rotation_inputs(tokens, heads)
         convert = converter(row.framework, None)
-        given = [convert(tensor_of(array)) for array in arrays.values()]
-        own = getattr(posenc, row.kernel)
+        converted = [convert(tensor_of(array)) for array in arrays.values()]
+        rotate = getattr(posenc, row.kernel)
 
         def theirs() -> Any:
-            out = row.fn(*given)
-            return out.block_until_ready() if hasattr(out, "block_until_ready") else out
+            out = row.fn(*converted)
+            return out.block_until_ready() if hasattr(out, "block_until_ready") else out  # of JAX
 
-        found[name] = speed(theirs, lambda: own(*arrays.values()))
+        found[name] = speed(theirs, lambda: rotate(*arrays.values()))
     return found
 
 
@@ -191,6 +196,7 @@ def time_rotation(row: Row) -> Dict[str, Dict[str, float]]:
 def _add_table(
     record: Dict[str, Any], row: Row, call: Callable[..., Any], frequencies: Any, most: int, modes: List[str]
 ) -> None:
+    """Adds the errors of a table to a record, in the first layout and spacing that the library offers."""
     for layout, spacing in itertools.product(("interleaved", "sin_cos", "cos_sin"), ("exponent", "endpoint")):
         if row.kernel == "sinusoidal":
             frequencies = posenc.Frequencies(dim=DIM, rope_theta=ROPE_THETA, spacing=spacing)
@@ -203,6 +209,7 @@ def _add_table(
 
 
 def _check_module(record: Dict[str, Any], row: Row) -> Any:
+    """Checks a rotary module, and adds the errors of its table. Returns the result of posenc.check_module()."""
     module, config = row.fn()
     rope = posenc.Rope.from_config(config, row.layer_type)
     result = posenc.check_module(module, config, layer_type=row.layer_type)
@@ -215,6 +222,7 @@ def _check_module(record: Dict[str, Any], row: Row) -> Any:
 
 
 def _check_function(record: Dict[str, Any], row: Row) -> Any:
+    """Checks a function, and adds what its kernel has besides. Returns the result of posenc.check()."""
     result = posenc.check(row.fn, row.kernel, framework=row.framework, max_position=row.max_position)
     if row.kernel in ("rope_table", "sinusoidal"):
         frequencies = posenc.Frequencies(dim=DIM, rope_theta=ROPE_THETA)

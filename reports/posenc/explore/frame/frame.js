@@ -20,7 +20,7 @@
 //
 // The page that a view gets has:
 //   page.lib                     the library (lib.js): page.lib.sinusoidal({ dim: 4 }, { tokens: 8 }), ...
-//   page.data                    the JSON of views/NAME.json, or of DATA in main.py
+//   page.data                    what DATA in main.py has for it
 //   page.state, page.set({ m: 3 })        values of controls; set() moves them and draws
 //   page.heatMap(options), page.plot(options), page.dragLine(options)   figures (heatmap.js, plot.js); show(...) fills them
 //   page.html(`<p>..</p>`, parent)        static HTML; returns its first element. page.note(): a line for results,
@@ -41,7 +41,7 @@ const addView = (view) => explore.views.push(view);
 
 const element = (name, attributes = {}, ...children) => fill(document.createElement(name), attributes, children);
 const svg = (name, attributes = {}, ...children) => fill(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
-function fill(made, attributes, children) {
+function fill(made, attributes, children = []) {
   for (const [key, value] of Object.entries(attributes)) if (value !== undefined) made.setAttribute(key, value);
   made.append(...children);
   return made;
@@ -60,7 +60,7 @@ function digits(value, n = 4, large = 1e7, small = 1e-4) {
 }
 const grouped = new Intl.NumberFormat("en"); // made once: toLocaleString() makes one in each call
 const whole = (value) => grouped.format(value).replace(/,/g, "\u202f").replace("-", "−");
-const of = (value, state) => (typeof value === "function" ? value(state) : value);
+const valueFor = (state, value) => (typeof value === "function" ? value(state) : value);
 
 // Keeps the width of a figure, and draws it when the width changes. Reading a width while drawing would cost a layout.
 function watchWidth(drawn) {
@@ -101,13 +101,8 @@ class Control {
     const { spec, input } = this;
     let value = state[spec.id];
     if (!spec.check && !spec.options) {
-      this.list = of(spec.values, state);
-      const [min, max, step] = this.list ? [0, this.list.length - 1, 1] : [of(spec.min, state), of(spec.max, state), of(spec.step, state) || 1];
-      Object.assign(input, { min, max, step });
-      if (this.list) value = this.list.reduce((best, one) => (Math.abs(one - value) < Math.abs(best - value) ? one : best));
-      else value = Math.min(max, Math.max(min, Number(value)));
-      input.value = this.list ? this.list.indexOf(value) : value;
-      if (!this.list) value = Number(input.value);
+      this.list = valueFor(state, spec.values);
+      value = this.list ? this.fitList(value) : this.fitRange(value, valueFor(state, spec.min), valueFor(state, spec.max), valueFor(state, spec.step) || 1);
     } else if (spec.check) {
       input.checked = value = Boolean(value) && value !== "false";
     } else {
@@ -115,6 +110,17 @@ class Control {
       input.value = value;
     }
     state[spec.id] = value;
+  }
+  fitList(value) { // a slider over a list moves by its places
+    const nearest = this.list.reduce((best, one) => (Math.abs(one - value) < Math.abs(best - value) ? one : best));
+    Object.assign(this.input, { min: 0, max: this.list.length - 1, step: 1 });
+    this.input.value = this.list.indexOf(nearest);
+    return nearest;
+  }
+  fitRange(value, min, max, step) {
+    Object.assign(this.input, { min, max, step });
+    this.input.value = Math.min(max, Math.max(min, Number(value)));
+    return Number(this.input.value); // on a step
   }
   show(state) {
     const { spec } = this;
@@ -141,7 +147,7 @@ class Page {
     this.guard(() => view.setup && view.setup(this));
     this.panel.hidden = !this.panel.childElementCount;
   }
-  guard(work) {
+  guard(work) { // an error that the library reports is shown; any other is a mistake, and goes to the console as well
     try {
       work();
       this.problem.hidden = true;
@@ -151,7 +157,7 @@ class Page {
       if (!(error instanceof Error) || error.name !== "Error") console.error(error);
     }
   }
-  set(values, quiet = false) {
+  set(values, quiet = false) { // draws in the next frame; a quiet change leaves the address as it is
     Object.assign(this.state, values);
     this.changed = !quiet || this.changed;
     if (this.waiting) return;

@@ -12,11 +12,13 @@
 //     masked: "masked",                         the name of hatched cells: those of −∞ and NaN
 //   });
 // pick() is called when a cell is clicked, or chosen by Enter.
-const MARGIN = { left: 46, right: 6, top: 6, bottom: 34, name: 22 }; // at the left at least; the name of the rows takes a part
+const MARGIN = { left: 46, right: 6, top: 6, bottom: 34, name: 22 }; // pixels; at the left at least, of which `name` is for the name of the rows
 const HATCH = 8; // pixels between the lines in masked cells
+const ZOOM_STEP = 1.6;
 
 class HeatMap {
   constructor(page, options) {
+    // (x, y) is the column and the row that begin at the corner of the plot; the cursor is a cell, or null.
     Object.assign(this, { page, options, zoom: 1, x: 0, y: 0, cursor: null, data: null, pointers: new Map() });
     this.figure = page.figure(options.title, options.how);
     this.figure.classList.add("map");
@@ -25,11 +27,7 @@ class HeatMap {
     this.spoken = element("p", { class: "unseen", "aria-live": "polite" });
     this.key = element("div", { class: "key" });
     const tools = element("div", { class: "tools", role: "group", "aria-label": "Zoom" });
-    for (const [text, label, action] of [["−", "Zoom out", () => this.zoomBy(1 / 1.6)], ["+", "Zoom in", () => this.zoomBy(1.6)], ["Whole", "Show the whole map", () => this.showWhole()]]) {
-      const button = element("button", { type: "button", title: label, "aria-label": `${label}: ${options.title}` }, text);
-      button.addEventListener("click", action);
-      tools.append(button);
-    }
+    tools.append(...zoomButtons(this, ZOOM_STEP, `: ${options.title}`));
     const help = element("p", { class: "unseen", id: `${page.view.id}-map-${page.figures.length}` },
       "Arrow keys move from cell to cell, with Shift by eight. Plus and minus zoom, 0 shows the whole map. Enter picks the cell.");
     this.canvas.setAttribute("aria-describedby", help.id);
@@ -41,17 +39,21 @@ class HeatMap {
 
   show(data) {
     const before = this.data;
-    this.data = { colors: "diverging", rowAt: (r) => r, columnAt: (c) => c, write: (value) => digits(value, 3), unit: "", marks: [], masked: "no value", ...data };
+    const defaults = { colors: "diverging", rowAt: (r) => r, columnAt: (c) => c, write: (value) => digits(value, 3) };
+    this.data = { ...defaults, unit: "", marks: [], masked: "no value", ...data };
     if (!this.data.limits) this.data.limits = limitsOf(data.values, this.data.colors);
-    if (before && (before.rows !== data.rows || before.columns !== data.columns)) Object.assign(this, { zoom: 1, x: 0, y: 0, cursor: null });
+    const isOtherSize = before && (before.rows !== data.rows || before.columns !== data.columns);
+    if (isOtherSize) Object.assign(this, { zoom: 1, x: 0, y: 0, cursor: null });
     if (!before || !samePicture(before, this.data)) this.painted = null;
     this.draw();
   }
 
   // ---- drawing ----
+  // Sizes in pixels: of the canvas (width, full), and of the plot in it (left, plot, height).
   sizes() {
     const { rows, columns, rowAt } = this.data, { width } = this;
-    const labels = [rowAt(0), rowAt(rows - 1)].map((value) => widthOf(labelOf(value))), left = Math.ceil(Math.max(MARGIN.left, MARGIN.name + 8 + Math.max(...labels)));
+    const labels = [rowAt(0), rowAt(rows - 1)].map((value) => widthOf(labelOf(value)));
+    const left = Math.ceil(Math.max(MARGIN.left, MARGIN.name + 8 + Math.max(...labels)));
     const plot = width - left - MARGIN.right, most = this.options.tall || 420;
     const cell = plot / columns, natural = rows * (this.options.square ? cell : Math.max(cell, 14));
     const height = Math.max(Math.min(natural, most), Math.min(rows * 26, 90));
@@ -106,19 +108,22 @@ class HeatMap {
   at(row, column) {
     return [this.size.left + (column - this.x) * this.cell.width, MARGIN.top + (row - this.y) * this.cell.height];
   }
+  // The rows r0 to r1 - 1 and columns c0 to c1 - 1 that are in sight.
   visible() {
-    const { rows, columns } = this.data;
-    return { r0: Math.floor(this.y), r1: Math.min(rows, Math.ceil(this.y + rows / this.zoom)), c0: Math.floor(this.x), c1: Math.min(columns, Math.ceil(this.x + columns / this.zoom)) };
+    const { rows, columns } = this.data, r0 = Math.floor(this.y), c0 = Math.floor(this.x);
+    const r1 = Math.min(rows, Math.ceil(this.y + rows / this.zoom)), c1 = Math.min(columns, Math.ceil(this.x + columns / this.zoom));
+    return { r0, r1, c0, c1 };
   }
   // Numbers in cells that have room for the longest of those in sight.
   drawNumbers(context) {
     const { width, height } = this.cell, { values, columns, limits: [least, most], colors, write } = this.data;
     if (width < 18 || height < 16) return;
-    const { r0, r1, c0, c1 } = this.visible(), colorsOf = theme()[colors], texts = [];
+    const { r0, r1, c0, c1 } = this.visible(), scale = theme()[colors], texts = [];
+    const colorOf = (value) => Math.min(255, Math.max(0, Math.floor(((value - least) / (most - least || 1)) * 255))) || 0;
     for (let r = r0; r < r1; r++)
       for (let c = c0; c < c1; c++) {
-        const value = values[r * columns + c], color = Math.min(255, Math.max(0, Math.floor(((value - least) / (most - least || 1)) * 255))) || 0;
-        if (!isMasked(value)) texts.push([write(value), colorsOf.ink(color), r, c]);
+        const value = values[r * columns + c];
+        if (!isMasked(value)) texts.push([write(value), scale.ink(colorOf(value)), r, c]);
       }
     const longest = texts.reduce((longest, [text]) => (text.length > longest.length ? text : longest), ""); // digits have one width
     const size = Math.min(14, height - 4, (12 * (width - 6)) / widthOf(longest));
@@ -147,7 +152,7 @@ class HeatMap {
   outline(context, { row, column }, thick) { // around what is in sight of a cell
     const [left, top] = this.at(row, column), { width, height } = this.cell, { ink, paper } = theme(), { size } = this;
     const inside = (from, length, least, most) => [Math.max(from, least), Math.min(from + length, most) - Math.max(from, least)];
-    const [[x, wide], [y, tall]] = [inside(left, width, size.left, size.left + size.plot), inside(top, height, MARGIN.top, MARGIN.top + size.height)];
+    const [x, wide] = inside(left, width, size.left, size.left + size.plot), [y, tall] = inside(top, height, MARGIN.top, MARGIN.top + size.height);
     if (wide <= 0 || tall <= 0) return;
     const [w, h] = [Math.max(wide, 5) + 2, Math.max(tall, 5) + 2];
     for (const [color, line] of [[paper, thick + 2.4], [ink, thick]]) {
@@ -158,7 +163,8 @@ class HeatMap {
   drawAxes(context) {
     const { quiet, ink, line } = theme(), { row, column, rowAt, columnAt } = this.data, { plot, height, full, left } = this.size;
     const { r0, r1, c0, c1 } = this.visible();
-    Object.assign(context, { strokeStyle: line, lineWidth: 1, fillStyle: quiet, font: "12px system-ui, sans-serif", textAlign: "center", textBaseline: "top" });
+    Object.assign(context, { strokeStyle: line, lineWidth: 1, fillStyle: quiet, font: "12px system-ui, sans-serif" });
+    Object.assign(context, { textAlign: "center", textBaseline: "top" });
     context.strokeRect(left - 0.5, MARGIN.top - 0.5, plot + 1, height + 1);
     for (const c of ticks(c0, c1, Math.max(2, plot / 56))) {
       const [x] = this.at(0, c + 0.5);
@@ -193,7 +199,8 @@ class HeatMap {
       return;
     }
     const { row: r, column: c } = this.cursor, value = values[r * columns + c];
-    this.readout.textContent = cell ? cell(r, c, value) : `${row} ${labelOf(rowAt(r))}, ${column} ${labelOf(columnAt(c))}: ${digits(value, 9)}`;
+    const words = () => `${row} ${labelOf(rowAt(r))}, ${column} ${labelOf(columnAt(c))}: ${digits(value, 9)}`;
+    this.readout.textContent = cell ? cell(r, c, value) : words();
   }
 
   // ---- moving ----
@@ -230,7 +237,8 @@ class HeatMap {
   cellOf(event) {
     const { rows, columns } = this.data, [px, py] = this.partsOf(event);
     if (px < 0 || py < 0 || px >= 1 || py >= 1) return null;
-    return { row: Math.min(rows - 1, Math.floor(this.y + (py * rows) / this.zoom)), column: Math.min(columns - 1, Math.floor(this.x + (px * columns) / this.zoom)) };
+    const row = Math.floor(this.y + (py * rows) / this.zoom), column = Math.floor(this.x + (px * columns) / this.zoom);
+    return { row: Math.min(rows - 1, row), column: Math.min(columns - 1, column) };
   }
   point(cursor) {
     const same = cursor?.row === this.cursor?.row && cursor?.column === this.cursor?.column;
@@ -251,11 +259,10 @@ class HeatMap {
       if (!this.data) return;
       const before = pointers.get(event.pointerId);
       if (!before) return this.point(this.cellOf(event));
-      const spread = () => { const [a, b] = [...pointers.values()]; return b ? Math.hypot(a[0] - b[0], a[1] - b[1]) : 0; };
-      const wide = spread(), [dx, dy] = [event.clientX - before[0], event.clientY - before[1]];
+      const wide = spreadOf(pointers), [dx, dy] = [event.clientX - before[0], event.clientY - before[1]];
       pointers.set(event.pointerId, [event.clientX, event.clientY]);
       moved += Math.abs(dx) + Math.abs(dy);
-      if (pointers.size > 1 && wide > 0) return this.zoomBy(spread() / wide, ...this.partsOf(event));
+      if (pointers.size > 1 && wide > 0) return this.zoomBy(spreadOf(pointers) / wide, ...this.partsOf(event));
       if (this.zoom > 1 && moved > 4) {
         this.x -= dx / this.cell.width;
         this.y -= dy / this.cell.height;
@@ -271,27 +278,34 @@ class HeatMap {
       this.options.pick?.(cell.row, cell.column);
     };
     for (const name of ["pointerup", "pointercancel", "lostpointercapture"]) canvas.addEventListener(name, end);
-    canvas.addEventListener("pointerleave", (event) => { if (!pointers.size && event.pointerType === "mouse" && document.activeElement !== canvas && this.data) { this.cursor = null; this.draw(); } });
+    canvas.addEventListener("pointerleave", (event) => {
+      if (pointers.size || event.pointerType !== "mouse" || document.activeElement === canvas || !this.data) return;
+      this.cursor = null;
+      this.draw();
+    });
     canvas.addEventListener("dblclick", (event) => this.zoomBy(event.shiftKey ? 0.5 : 2, ...this.partsOf(event)));
     // The wheel scrolls the page, unless the map has the focus or Ctrl is held.
     canvas.addEventListener("wheel", (event) => {
       if (!event.ctrlKey && document.activeElement !== canvas) return;
       event.preventDefault();
-      this.zoomBy(Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.0015)), ...this.partsOf(event));
+      this.zoomBy(wheelZoom(event), ...this.partsOf(event));
     }, { passive: false });
     canvas.addEventListener("keydown", (event) => this.press(event));
   }
   press(event) {
     if (!this.data || event.ctrlKey || event.metaKey || event.altKey) return;
     const { rows, columns } = this.data, step = event.shiftKey ? 8 : 1, { key } = event;
-    const moves = { ArrowUp: [-step, 0], ArrowDown: [step, 0], ArrowLeft: [0, -step], ArrowRight: [0, step], PageUp: [-16, 0], PageDown: [16, 0], Home: [0, -columns], End: [0, columns] };
+    const moves = {
+      ArrowUp: [-step, 0], ArrowDown: [step, 0], ArrowLeft: [0, -step], ArrowRight: [0, step],
+      PageUp: [-16, 0], PageDown: [16, 0], Home: [0, -columns], End: [0, columns],
+    };
     if (key in moves) {
-      const from = this.cursor || { row: Math.floor(this.y), column: Math.floor(this.x) }, first = !this.cursor;
-      const [dr, dc] = first ? [0, 0] : moves[key];
-      this.cursor = { row: Math.min(rows - 1, Math.max(0, from.row + dr)), column: Math.min(columns - 1, Math.max(0, from.column + dc)) };
+      const from = this.cursor || { row: Math.floor(this.y), column: Math.floor(this.x) }, [dr, dc] = this.cursor ? moves[key] : [0, 0];
+      const within = (value, count) => Math.min(count - 1, Math.max(0, value));
+      this.cursor = { row: within(from.row + dr, rows), column: within(from.column + dc, columns) };
       this.follow();
-    } else if (key === "+" || key === "=") this.zoomBy(1.6);
-    else if (key === "-") this.zoomBy(1 / 1.6);
+    } else if (key === "+" || key === "=") this.zoomBy(ZOOM_STEP);
+    else if (key === "-") this.zoomBy(1 / ZOOM_STEP);
     else if (key === "0") this.showWhole();
     else if (key === "Enter" && this.cursor && this.options.pick) this.options.pick(this.cursor.row, this.cursor.column);
     else return;
@@ -306,6 +320,24 @@ class HeatMap {
   }
 }
 
+// ---- zooming, of concept maps too ----
+// Buttons for something that has zoomBy() and showWhole(). `suffix` ends their names for screen readers.
+function zoomButtons(map, step, suffix = "") {
+  const actions = [["−", "Zoom out", () => map.zoomBy(1 / step)], ["+", "Zoom in", () => map.zoomBy(step)], ["Whole", "Show the whole map", () => map.showWhole()]];
+  return actions.map(([text, label, action]) => {
+    const button = element("button", { type: "button", title: label, "aria-label": label + suffix }, text);
+    button.addEventListener("click", action);
+    return button;
+  });
+}
+const wheelZoom = (event) => Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.0015)); // by lines or by pixels
+// The distance of two fingers, which are { id: [x, y] }; 0 for one.
+function spreadOf(pointers) {
+  const [a, b] = [...pointers.values()];
+  return b ? Math.hypot(a[0] - b[0], a[1] - b[1]) : 0;
+}
+
+// ---- values ----
 function samePicture(a, b) {
   return a.values === b.values && a.colors === b.colors && a.rows === b.rows && a.limits.every((limit, k) => limit === b.limits[k]);
 }

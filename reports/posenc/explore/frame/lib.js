@@ -230,10 +230,14 @@ class Library {
   }
 }
 
+// Returns the bytes of data that are compressed by gzip and written in base64.
+function unpacked(base64) {
+  const packed = Uint8Array.from(atob(base64.trim()), (letter) => letter.charCodeAt(0));
+  return new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
+}
 // The library asks its system for nothing that it needs: each answer is "no such file", or "no environment".
 async function loadLibrary(base64) {
-  const packed = Uint8Array.from(atob(base64.trim()), (letter) => letter.charCodeAt(0));
-  const bytes = await new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
+  const bytes = await unpacked(base64);
   const module = await WebAssembly.compile(bytes), system = {};
   let memory = null;
   for (const { name } of WebAssembly.Module.imports(module)) system[name] = () => 8;

@@ -8,7 +8,8 @@
 //     read: (i) => "text",                                    what the cursor reads at x[i]
 //   });
 // Series have the colours of theme() and dashes; the legend names them. A y of null or NaN leaves a gap.
-const PLOT = { left: 58, right: 14, top: 12, bottom: 42, name: 26, marks: 22 }; // marks: the top where names of xMarks stand above the plot
+// Pixels around the plot. `name` is for the name of the y axis; `marks` is the top if names of xMarks stand there.
+const PLOT = { left: 58, right: 14, top: 12, bottom: 42, name: 26, marks: 22 };
 
 class Plot {
   constructor(page, options) {
@@ -23,8 +24,15 @@ class Plot {
     this.svg.setAttribute("aria-describedby", help.id);
     this.figure.append(this.legend, this.svg, this.readout, this.spoken, help);
     this.svg.addEventListener("pointermove", (event) => this.point(event));
-    this.svg.addEventListener("pointerdown", (event) => { this.point(event); if (this.cursor !== null) options.pick?.(this.data.x[this.cursor]); });
-    this.svg.addEventListener("pointerleave", () => { if (document.activeElement !== this.svg) { this.cursor = null; this.drawCursor(); } });
+    this.svg.addEventListener("pointerdown", (event) => {
+      this.point(event);
+      if (this.cursor !== null) options.pick?.(this.data.x[this.cursor]);
+    });
+    this.svg.addEventListener("pointerleave", () => {
+      if (document.activeElement === this.svg) return;
+      this.cursor = null;
+      this.drawCursor();
+    });
     this.svg.addEventListener("keydown", (event) => this.press(event));
     watchWidth(this);
   }
@@ -35,50 +43,70 @@ class Plot {
   }
   draw() {
     if (!this.data || !this.width) return;
-    const { data } = this, { series, ink, quiet, line } = theme();
-    this.height = this.options.tall || 260;
-    this.svg.setAttribute("viewBox", `0 0 ${this.width} ${this.height}`);
-    this.svg.setAttribute("height", this.height);
-    const right = this.width - PLOT.right, bottom = this.height - PLOT.bottom, top = data.xMarks.some(({ name }) => name) ? PLOT.marks : PLOT.top;
-    this.top = top;
+    const { data, width } = this, height = this.options.tall || 260;
+    this.height = height;
+    this.svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    this.svg.setAttribute("height", height);
+    const top = data.xMarks.some(({ name }) => name) ? PLOT.marks : PLOT.top, right = width - PLOT.right, bottom = height - PLOT.bottom;
     this.sy = scaleOf(data.yLimits || padded(rangeOf(data.series.map((one) => one.y), data.yLog), data.yLog), [bottom, top], data.yLog);
-    const ys = this.sy.ticks(Math.max(2, (bottom - top) / 44)).map((at) => [this.sy(at), tickText(at, data.yLog)]);
-    const left = Math.max(PLOT.left, PLOT.name + 8 + Math.max(...ys.map(([, text]) => widthOf(text))));
+    const yTicks = this.sy.ticks(Math.max(2, (bottom - top) / 44)).map((value) => [this.sy(value), tickText(value, data.yLog)]);
+    const left = Math.max(PLOT.left, PLOT.name + 8 + Math.max(...yTicks.map(([, text]) => widthOf(text))));
     this.sx = scaleOf(rangeOf([data.x], data.xLog), [left, right], data.xLog);
-    const parts = [];
-    for (const [y, text] of ys) parts.push(svg("line", { x1: left, x2: right, y1: y, y2: y, stroke: line }), label(left - 8, y + 4, text, quiet, "end"));
-    for (const at of this.sx.ticks(Math.max(2, (right - left) / 64))) {
-      const x = this.sx(at);
-      parts.push(svg("line", { x1: x, x2: x, y1: bottom, y2: bottom + 5, stroke: quiet }), label(x, bottom + 18, tickText(at, data.xLog), quiet, "middle"));
+    this.box = { left, right, top, bottom };
+    this.cursorGroup = svg("g", {});
+    this.svg.replaceChildren(...this.axes(yTicks), ...this.marks(), ...data.series.flatMap((one, i) => this.curve(one, i)), this.cursorGroup);
+    this.drawLegend();
+    this.drawCursor();
+  }
+  axes(yTicks) {
+    const { data } = this, { left, right, top, bottom } = this.box, { ink, quiet, line } = theme(), parts = [];
+    for (const [y, text] of yTicks)
+      parts.push(svg("line", { x1: left, x2: right, y1: y, y2: y, stroke: line }), label(left - 8, y + 4, text, quiet, "end"));
+    for (const value of this.sx.ticks(Math.max(2, (right - left) / 64))) {
+      const x = this.sx(value), text = label(x, bottom + 18, tickText(value, data.xLog), quiet);
+      parts.push(svg("line", { x1: x, x2: x, y1: bottom, y2: bottom + 5, stroke: quiet }), text);
     }
     parts.push(svg("line", { x1: left, x2: right, y1: bottom, y2: bottom, stroke: quiet }));
-    parts.push(label((left + right) / 2, this.height - 6, data.xName, ink, "middle"));
-    const yName = label(0, 0, data.yName, ink, "middle");
-    yName.setAttribute("transform", `translate(13 ${(top + bottom) / 2}) rotate(-90)`);
-    parts.push(yName);
-    for (const mark of data.yMarks) {
-      const y = this.sy(mark.at), name = mark.left ? label(left + 4, y - 5, mark.name || "", ink, "start") : label(right - 2, y - 5, mark.name || "", ink, "end");
-      parts.push(svg("line", { x1: left, x2: right, y1: y, y2: y, stroke: ink, "stroke-dasharray": "2 3" }), name);
+    parts.push(label((left + right) / 2, this.height - 6, data.xName, ink));
+    const turned = { transform: `translate(13 ${(top + bottom) / 2}) rotate(-90)` };
+    return [...parts, label(0, 0, data.yName, ink, "middle", turned)];
+  }
+  marks() {
+    const { left, right, top, bottom } = this.box, { ink } = theme(), dotted = { stroke: ink, "stroke-dasharray": "2 3" }, parts = [];
+    for (const { at, name = "", left: isLeft } of this.data.yMarks) {
+      const y = this.sy(at), text = isLeft ? label(left + 4, y - 5, name, ink, "start") : label(right - 2, y - 5, name, ink, "end");
+      parts.push(svg("line", { x1: left, x2: right, y1: y, y2: y, ...dotted }), text);
     }
-    for (const { at, name } of data.xMarks) {
-      const x = this.sx(at), before = x > (left + right) / 2; // its name
+    for (const { at, name = "" } of this.data.xMarks) {
+      const x = this.sx(at), isBefore = x > (left + right) / 2; // its name stands before the line
       if (x < left - 1 || x > right + 1) continue;
-      parts.push(svg("line", { x1: x, x2: x, y1: name ? 3 : top, y2: bottom, stroke: ink, "stroke-dasharray": "2 3" }), label(x + (before ? -5 : 5), 13, name || "", ink, before ? "end" : "start"));
+      const text = label(x + (isBefore ? -5 : 5), 13, name, ink, isBefore ? "end" : "start");
+      parts.push(svg("line", { x1: x, x2: x, y1: name ? 3 : top, y2: bottom, ...dotted }), text);
     }
-    data.series.forEach((one, i) => {
-      const color = one.color || series[i % series.length];
-      if (one.points) for (let k = 0; k < data.x.length; k++) { if (Number.isFinite(one.y[k])) parts.push(svg("circle", { cx: this.sx(data.x[k]), cy: this.sy(one.y[k]), r: one.points === true ? 4 : one.points, fill: color })); }
-      else parts.push(svg("path", { d: this.path(one), fill: "none", stroke: color, "stroke-width": 2, "stroke-linejoin": "round", "stroke-dasharray": DASHES[i % DASHES.length] }));
-    });
-    this.cursorGroup = svg("g", {});
-    this.svg.replaceChildren(...parts, this.cursorGroup);
-    this.legend.hidden = data.series.length < 2;
-    this.legend.replaceChildren(...data.series.map((one, i) => {
-      const color = one.color || series[i % series.length];
-      const sample = one.points ? svg("circle", { cx: 14, cy: 6, r: 4, fill: color }) : svg("line", { x1: 0, x2: 28, y1: 6, y2: 6, stroke: color, "stroke-width": 2.5, "stroke-dasharray": DASHES[i % DASHES.length] });
+    return parts;
+  }
+  // The colour and the dashes of a series, by its number.
+  styleOf(one, i) {
+    const { series } = theme();
+    return { color: one.color || series[i % series.length], dashes: DASHES[i % DASHES.length] };
+  }
+  curve(one, i) {
+    const { x } = this.data, { color, dashes } = this.styleOf(one, i);
+    if (!one.points) {
+      const stroke = { stroke: color, "stroke-width": 2, "stroke-linejoin": "round", "stroke-dasharray": dashes };
+      return [svg("path", { d: this.path(one), fill: "none", ...stroke })];
+    }
+    const r = one.points === true ? 4 : one.points, shown = [...x.keys()].filter((k) => Number.isFinite(one.y[k]));
+    return shown.map((k) => svg("circle", { cx: this.sx(x[k]), cy: this.sy(one.y[k]), r, fill: color }));
+  }
+  drawLegend() {
+    this.legend.hidden = this.data.series.length < 2;
+    this.legend.replaceChildren(...this.data.series.map((one, i) => {
+      const { color, dashes } = this.styleOf(one, i);
+      const line = { x1: 0, x2: 28, y1: 6, y2: 6, stroke: color, "stroke-width": 2.5, "stroke-dasharray": dashes };
+      const sample = one.points ? svg("circle", { cx: 14, cy: 6, r: 4, fill: color }) : svg("line", line);
       return element("li", {}, svg("svg", { width: 28, height: 12, "aria-hidden": "true" }, sample), one.name);
     }));
-    this.drawCursor();
   }
   // A path; of more points than pixels the least and the greatest of each pixel.
   path({ y, steps }) {
@@ -87,7 +115,10 @@ class Plot {
       const group = Math.ceil(x.length / this.width);
       for (let from = 0; from < x.length; from += group) {
         let least = from, most = from;
-        for (let k = from; k < Math.min(from + group, x.length); k++) { if (y[k] < y[least]) least = k; if (y[k] > y[most]) most = k; }
+        for (let k = from; k < Math.min(from + group, x.length); k++) {
+          if (y[k] < y[least]) least = k;
+          if (y[k] > y[most]) most = k;
+        }
         kept.push(Math.min(least, most), Math.max(least, most));
       }
     }
@@ -102,7 +133,7 @@ class Plot {
     return path;
   }
   drawCursor() {
-    const { data, cursor } = this, { ink, paper, series } = theme();
+    const { data, cursor } = this, { ink, paper } = theme();
     if (!this.cursorGroup) return;
     this.readout.classList.toggle("hint", cursor === null);
     if (cursor === null) {
@@ -110,21 +141,23 @@ class Plot {
       this.readout.textContent = "Point at the plot to read its values.";
       return;
     }
-    const x = this.sx(data.x[cursor]), parts = [svg("line", { x1: x, x2: x, y1: this.top, y2: this.height - PLOT.bottom, stroke: ink, "stroke-opacity": 0.5 })];
+    const x = this.sx(data.x[cursor]), { top, bottom } = this.box;
+    const parts = [svg("line", { x1: x, x2: x, y1: top, y2: bottom, stroke: ink, "stroke-opacity": 0.5 })];
     data.series.forEach((one, i) => {
-      const y = one.y[cursor] === null ? NaN : this.sy(one.y[cursor]);
-      if (Number.isFinite(y)) parts.push(svg("circle", { cx: x, cy: y, r: 4.5, fill: one.color || series[i % series.length], stroke: paper, "stroke-width": 1.5 }));
+      const y = one.y[cursor] === null ? NaN : this.sy(one.y[cursor]), fill = this.styleOf(one, i).color;
+      if (Number.isFinite(y)) parts.push(svg("circle", { cx: x, cy: y, r: 4.5, fill, stroke: paper, "stroke-width": 1.5 }));
     });
     this.cursorGroup.replaceChildren(...parts);
-    const values = data.series.map((one) => `${data.series.length > 1 ? `${one.name}: ` : ""}${one.y[cursor] === null ? "none" : digits(one.y[cursor], 6)}`);
+    const name = (one) => (data.series.length > 1 ? `${one.name}: ` : "");
+    const values = data.series.map((one) => name(one) + (one.y[cursor] === null ? "none" : digits(one.y[cursor], 6)));
     this.readout.textContent = data.read ? data.read(cursor) : `${data.xName} ${digits(data.x[cursor], 7)}: ${values.join("; ")}`;
   }
   point(event) {
     if (!this.data || !this.sx) return;
     const box = this.svg.getBoundingClientRect(), px = ((event.clientX - box.left) / box.width) * this.width;
-    let best = 0;
-    for (let k = 1; k < this.data.x.length; k++) if (Math.abs(this.sx(this.data.x[k]) - px) < Math.abs(this.sx(this.data.x[best]) - px)) best = k;
-    this.cursor = best;
+    const away = (k) => Math.abs(this.sx(this.data.x[k]) - px);
+    this.cursor = 0;
+    for (let k = 1; k < this.data.x.length; k++) if (away(k) < away(this.cursor)) this.cursor = k;
     this.drawCursor();
   }
   press(event) {
@@ -194,9 +227,12 @@ class DragLine {
     const { state } = this.page, { ink, quiet, paper, series } = theme(), { width } = this;
     if (!width) return;
     this.svg.setAttribute("viewBox", `0 0 ${width} 92`);
-    this.scale = scaleOf([of(this.options.min, state), of(this.options.max, state)], [24, width - 24]);
+    this.scale = scaleOf([valueFor(state, this.options.min), valueFor(state, this.options.max)], [24, width - 24]);
     const y = 44, parts = [svg("line", { x1: 24, x2: width - 24, y1: y, y2: y, stroke: quiet, "stroke-width": 2 })];
-    for (const tick of this.scale.ticks(width / 60)) parts.push(svg("line", { x1: this.scale(tick), x2: this.scale(tick), y1: y - 4, y2: y + 4, stroke: quiet }), label(this.scale(tick), y + 42, tickText(tick), quiet, "middle"));
+    for (const tick of this.scale.ticks(width / 60)) {
+      const x = this.scale(tick);
+      parts.push(svg("line", { x1: x, x2: x, y1: y - 4, y2: y + 4, stroke: quiet }), label(x, y + 42, tickText(tick), quiet));
+    }
     this.options.points.forEach(({ id, name }, i) => {
       const x = this.scale(state[id]), end = x > width - 70 ? "end" : x < 70 ? "start" : "middle";
       parts.push(svg("circle", { cx: x, cy: y, r: 11, fill: series[i % series.length], stroke: paper, "stroke-width": 2, class: "handle" }));
@@ -206,7 +242,8 @@ class DragLine {
   }
 }
 
-const label = (x, y, text, fill, anchor) => svg("text", { x, y, fill, "text-anchor": anchor }, text);
+// ---- texts and scales ----
+const label = (x, y, text, fill, anchor = "middle", more = {}) => svg("text", { x, y, fill, "text-anchor": anchor, ...more }, text);
 const tickText = (value, log = false) => (log ? digits(value, 6, 1e4, 1e-3) : digits(value, 6, 1e5));
 const widths = new Map(); // of texts in the font of the plots
 function widthOf(text) {
@@ -217,9 +254,14 @@ function widthOf(text) {
   widths.set(text, context.measureText(text).width);
   return widths.get(text);
 }
+// The least and the greatest value that an axis can show.
 function rangeOf(lists, log) {
   let least = Infinity, most = -Infinity;
-  for (const list of lists) for (const value of list) if (Number.isFinite(value) && value !== null && !(log && value <= 0)) { least = Math.min(least, value); most = Math.max(most, value); }
+  for (const value of lists.flatMap((list) => [...list])) {
+    if (!Number.isFinite(value) || (log && value <= 0)) continue;
+    least = Math.min(least, value);
+    most = Math.max(most, value);
+  }
   return least > most ? [log ? 1 : 0, log ? 10 : 1] : [least, most];
 }
 function padded([least, most], log) {
@@ -233,13 +275,17 @@ function scaleOf([least, most], [from, to], log = false) {
   const map = (value) => from + ((f(value) - a) / width) * (to - from);
   map.back = (pixel) => { const value = a + ((pixel - from) / (to - from)) * width; return log ? 10 ** value : value; };
   map.ticks = (n) => {
+    const wholes = (from, to) => { // whole numbers, for ends that rounding has moved a little
+      const first = Math.ceil(from - 1e-9);
+      return Array.from({ length: Math.floor(to + 1e-9) - first + 1 }, (_, i) => first + i);
+    };
     if (log && width >= 1) {
       const every = Math.max(1, Math.ceil(width / n));
-      return Array.from({ length: Math.floor(a + width + 1e-9) - Math.ceil(a - 1e-9) + 1 }, (_, i) => Math.ceil(a - 1e-9) + i).filter((k) => k % every === 0).map((k) => 10 ** k);
+      return wholes(a, a + width).filter((k) => k % every === 0).map((k) => 10 ** k);
     }
-    const raw = (most - least) / n, size = 10 ** Math.floor(Math.log10(raw || 1)), step = [1, 2, 5, 10].map((k) => k * size).find((k) => k >= raw * 0.999) || 1;
-    const first = Math.ceil(least / step - 1e-9);
-    return Array.from({ length: Math.floor(most / step + 1e-9) - first + 1 }, (_, i) => Number(((first + i) * step).toPrecision(12)));
+    const raw = (most - least) / n, size = 10 ** Math.floor(Math.log10(raw || 1));
+    const step = [1, 2, 5, 10].map((k) => k * size).find((k) => k >= raw * 0.999) || 1;
+    return wholes(least / step, most / step).map((k) => Number((k * step).toPrecision(12)));
   };
   return map;
 }

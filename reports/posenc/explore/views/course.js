@@ -2,6 +2,7 @@
 // Answers are kept as long as the page is open: answers[lesson][question] is { first, now }, letters of options.
 const lessonsOf = () => explore.data.course || [];
 const answers = {};
+const lastLesson = () => lessonsOf()[lessonsOf().length - 1];
 const answersOf = (lesson) => (answers[lesson.number] ||= lesson.questions.map(() => null));
 
 // ---- a lesson as HTML ----
@@ -18,7 +19,8 @@ function notesOf(lesson) {
   const notes = Object.entries(lesson.notes);
   const back = (label) => `<a href="#course&amp;lesson=${lesson.number}" data-back="${label}" aria-label="Back to the text, from footnote ${label}">↩</a>`;
   if (!notes.length) return "";
-  return `<section class="notes" aria-label="Footnotes"><ol>${notes.map(([label, text]) => `<li value="${label}" data-note="${label}" tabindex="-1">${text} ${back(label)}</li>`).join("")}</ol></section>`;
+  const items = notes.map(([label, text]) => `<li value="${label}" data-note="${label}" tabindex="-1">${text} ${back(label)}</li>`);
+  return `<section class="notes" aria-label="Footnotes"><ol>${items.join("")}</ol></section>`;
 }
 function lessonHtml(lesson, following) {
   const onward = following
@@ -40,7 +42,7 @@ function letWideThingsScroll(article) {
     box.append(table);
   });
   for (const image of article.querySelectorAll("img")) image.parentElement.replaceWith(fill(element("div"), region("Picture"), [image]));
-  [...article.querySelectorAll("pre")].forEach((block, i) => fill(block, { tabindex: "0", role: "region", "aria-label": `Code ${i + 1}` }, []));
+  [...article.querySelectorAll("pre")].forEach((block, i) => fill(block, { tabindex: "0", role: "region", "aria-label": `Code ${i + 1}` }));
 }
 
 // ---- the quiz ----
@@ -53,9 +55,11 @@ function scoreOf(lesson) {
   };
 }
 function showScore(page) {
-  const { answered, right, of } = scoreOf(page.lesson), all = lessonsOf().map(scoreOf), sum = (name) => all.reduce((total, one) => total + one[name], 0);
+  const { answered, right, of } = scoreOf(page.lesson), all = lessonsOf().map(scoreOf);
+  const sum = (name) => all.reduce((total, one) => total + one[name], 0);
   const done = answered === of && right === of ? " Everything is right." : "";
-  page.article.querySelector(".total").textContent = answered ? `You answered ${answered} of ${of} questions; ${right} right at the first try.${done}` : "";
+  const total = answered ? `You answered ${answered} of ${of} questions; ${right} right at the first try.${done}` : "";
+  page.article.querySelector(".total").textContent = total;
   page.score.textContent = sum("answered")
     ? `Right at the first try: ${right} of ${of} in this lesson, ${sum("right")} of ${sum("of")} in the course.`
     : "Your score will stand here. It is forgotten when you close the page.";
@@ -147,7 +151,7 @@ addView({
     if (!page.article) return;
     const lesson = lessonsOf().find((one) => String(one.number) === number);
     page.back.setAttribute("aria-disabled", lesson === lessonsOf()[0]);
-    page.next.setAttribute("aria-disabled", lesson === lessonsOf()[lessonsOf().length - 1]);
+    page.next.setAttribute("aria-disabled", lesson === lastLesson());
     if (lesson !== page.lesson) showLesson(page, lesson);
   },
 });

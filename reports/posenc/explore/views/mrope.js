@@ -9,14 +9,15 @@ const LAYOUTS = {
   kimi: "The pairs belong to the axes in turn, and two neighbours share a frequency.",
 };
 const KINDS = ["M-RoPE", "2-D RoPE", "plain RoPE"];
+// Rotations with several axes: of language models, or of vision towers.
 const modelsOf = (tower) => (explore.data.mrope || []).filter((one) => one.tower === tower);
 const optionsOf = (tower) => Object.fromEntries(modelsOf(tower).map(({ title }) => [title, title]));
 const modelOf = (tower, title) => modelsOf(tower).find((one) => one.title === title);
-const write = (x, y, text, color, anchor = "middle", more = {}) => svg("text", { x, y, fill: color, "text-anchor": anchor, ...more }, text);
-const some = (list) => (list.length > 4 ? `${list.slice(0, 3).join(", ")}, …` : list.join(", "));
+const firstFew = (list) => (list.length > 4 ? `${list.slice(0, 3).join(", ")}, …` : list.join(", "));
 
 // ---- the picture ----
 const EDGE = { left: 30, top: 22 };
+// A house in a garden, w x h pixels. Points are shares of the width and the height.
 function house(w, h) {
   const dark = theme().dark, at = (x, y) => `${(EDGE.left + x * w).toFixed(1)} ${(EDGE.top + y * h).toFixed(1)}`;
   const shape = (color, ...points) => svg("path", { d: `M${points.map(([x, y]) => at(x, y)).join("L")}Z`, fill: color });
@@ -24,7 +25,10 @@ function house(w, h) {
   const [sky, grass, wall, roof, door, glass, sun, leaf] = dark
     ? ["#26425c", "#2f5a38", "#a89579", "#8a4334", "#5b3c28", "#d9c77a", "#e0b94a", "#3f7a4b"]
     : ["#bfe0f7", "#9fcf8d", "#f3e2c4", "#c9664f", "#8a5a3c", "#7fb3d9", "#ffd558", "#4f9a5c"];
-  const round = (color, x, y, r) => { const [cx, cy] = at(x, y).split(" "); return svg("circle", { cx, cy, r: r * Math.min(w, h), fill: color }); };
+  const round = (color, x, y, r) => {
+    const [cx, cy] = at(x, y).split(" ");
+    return svg("circle", { cx, cy, r: r * Math.min(w, h), fill: color });
+  };
   return [
     box(sky, 0, 0, 1, 1), box(grass, 0, 0.74, 1, 0.26), round(sun, 0.13, 0.19, 0.1), box(wall, 0.3, 0.42, 0.38, 0.42),
     shape(roof, [0.24, 0.44], [0.49, 0.14], [0.74, 0.44]), box(door, 0.54, 0.6, 0.09, 0.24), box(glass, 0.35, 0.53, 0.12, 0.14),
@@ -36,11 +40,13 @@ function paintPicture(parts, width, { state }, drawing) {
   const cell = Math.min(48, (width - EDGE.left - 4) / columns), [w, h] = [cell * columns, cell * rows];
   drawing.cell = cell;
   parts.push(...house(w, h));
-  const lines = [...Array.from({ length: columns + 1 }, (_, c) => `M${EDGE.left + c * cell} ${EDGE.top}v${h}`), ...Array.from({ length: rows + 1 }, (_, r) => `M${EDGE.left} ${EDGE.top + r * cell}h${w}`)];
-  parts.push(svg("path", { d: lines.join(""), stroke: paper, "stroke-opacity": 0.85, "stroke-width": 1.5, fill: "none" }));
-  const bold = (mine) => (mine ? { style: "font-weight: 700" } : {});
-  for (let c = 0; c < columns; c++) parts.push(write(EDGE.left + (c + 0.5) * cell, EDGE.top - 7, before + c, c === column ? ink : quiet, "middle", bold(c === column)));
-  for (let r = 0; r < rows; r++) parts.push(write(EDGE.left - 7, EDGE.top + (r + 0.5) * cell + 4, before + r, r === row ? ink : quiet, "end", bold(r === row)));
+  const down = Array.from({ length: columns + 1 }, (_, c) => `M${EDGE.left + c * cell} ${EDGE.top}v${h}`);
+  const across = Array.from({ length: rows + 1 }, (_, r) => `M${EDGE.left} ${EDGE.top + r * cell}h${w}`);
+  parts.push(svg("path", { d: [...down, ...across].join(""), stroke: paper, "stroke-opacity": 0.85, "stroke-width": 1.5, fill: "none" }));
+  const position = (x, y, value, anchor, isChosen) =>
+    label(x, y, value, isChosen ? ink : quiet, anchor, isChosen ? { style: "font-weight: 700" } : {});
+  for (let c = 0; c < columns; c++) parts.push(position(EDGE.left + (c + 0.5) * cell, EDGE.top - 7, before + c, "middle", c === column));
+  for (let r = 0; r < rows; r++) parts.push(position(EDGE.left - 7, EDGE.top + (r + 0.5) * cell + 4, before + r, "end", r === row));
   const frame = { x: EDGE.left + column * cell, y: EDGE.top + row * cell, width: cell, height: cell, fill: "none" };
   parts.push(svg("rect", { ...frame, stroke: paper, "stroke-width": 6 }), svg("rect", { ...frame, stroke: ink, "stroke-width": 2.5 }));
   return EDGE.top + h + 4;
@@ -49,7 +55,8 @@ function makePicture(page) {
   const drawing = page.drawing("The picture and the positions of its patches", `The numbers at the left are the height positions of the rows, those above the width
     positions of the columns. Choose a patch with the pointer, or with the arrow keys.`, paintPicture);
   drawing.figure.classList.add("patches");
-  for (const [name, value] of Object.entries({ tabindex: "0", role: "application", "aria-roledescription": "picture of patches", "aria-label": "A house and a tree below the sun, cut into patches. Arrow keys choose a patch." })) drawing.svg.setAttribute(name, value);
+  const words = "A house and a tree below the sun, cut into patches. Arrow keys choose a patch.";
+  fill(drawing.svg, { tabindex: "0", role: "application", "aria-roledescription": "picture of patches", "aria-label": words });
   drawing.svg.removeAttribute("aria-hidden");
   drawing.svg.addEventListener("click", (event) => {
     const box = drawing.svg.getBoundingClientRect(), { width, height } = page.state;
@@ -58,7 +65,10 @@ function makePicture(page) {
   });
   drawing.svg.addEventListener("keydown", (event) => {
     const { row, column, width } = page.state;
-    const to = { ArrowUp: { row: row - 1 }, ArrowDown: { row: row + 1 }, ArrowLeft: { column: column - 1 }, ArrowRight: { column: column + 1 }, Home: { column: 0 }, End: { column: width - 1 } }[event.key];
+    const to = {
+      ArrowUp: { row: row - 1 }, ArrowDown: { row: row + 1 }, ArrowLeft: { column: column - 1 }, ArrowRight: { column: column + 1 },
+      Home: { column: 0 }, End: { column: width - 1 },
+    }[event.key];
     if (!to) return;
     event.preventDefault();
     page.set(to);
@@ -69,44 +79,53 @@ function makePicture(page) {
 // ---- positions ----
 // Each axis of the patches, row by row, as Qwen2-VL counts: all have the time at which the picture begins.
 function patchesOf({ width, height, before }) {
-  const count = width * height, list = (f) => Array.from({ length: count }, (_, i) => f(Math.floor(i / width), i % width));
-  return { count, next: before + Math.max(width, height), rows: list((r) => r), columns: list((_, c) => c), axes: [list(() => before), list((r) => before + r), list((_, c) => before + c)] };
+  const count = width * height, patches = Array.from({ length: count }, (_, i) => i);
+  const rows = patches.map((i) => Math.floor(i / width)), columns = patches.map((i) => i % width);
+  const axes = [patches.map(() => before), rows.map((r) => before + r), columns.map((c) => before + c)];
+  return { count, rows, columns, axes, next: before + Math.max(width, height) }; // next: the position of the text after the picture
 }
 function sequenceOf({ width, height, before }, { count, next }) {
   const chip = (name, [t, h, w], kind = "") => `<li class="${kind}"><strong>${name}</strong><span>t ${t}</span><span>h ${h}</span><span>w ${w}</span></li>`;
   const range = (n) => `${before} to ${before + n - 1}`;
-  return [...BEFORE.slice(0, before).map((word, i) => chip(word, [i, i, i])), chip(`${count} patches`, [before, range(height), range(width)], "many"), ...AFTER.map((word, i) => chip(word, [next + i, next + i, next + i]))].join("");
+  const text = (words, first) => words.map((word, i) => chip(word, [first + i, first + i, first + i]));
+  const picture = chip(`${count} patches`, [before, range(height), range(width)], "many");
+  return [...text(BEFORE.slice(0, before), 0), picture, ...text(AFTER, next)].join("");
 }
 function showCurves(page, { before }, { count, next, axes }) {
-  const text = Array.from({ length: before }, (_, i) => i), after = AFTER.map((_, i) => next + i), total = before + count + AFTER.length;
+  const text = Array.from({ length: before }, (_, i) => i), after = AFTER.map((_, i) => next + i);
+  const [time, height, width] = axes.map((axis) => [...text, ...axis, ...after]);
   page.curves.show({
     xName: "token of the sequence", yName: "position", xMarks: [{ at: before, name: "picture" }, { at: before + count, name: "text" }],
-    series: [...AXES.map((name, a) => ({ name, y: [...text, ...axes[a], ...after] })), { name: "plain RoPE", y: Array.from({ length: total }, (_, i) => i) }],
-    read: (i) => { const at = (axis) => [...text, ...axis, ...after][i]; return `Token ${i}: t ${at(axes[0])}, h ${at(axes[1])}, w ${at(axes[2])}; plain RoPE ${i}`; },
+    series: [
+      { name: "time", y: time }, { name: "height", y: height }, { name: "width", y: width }, { name: "plain RoPE", y: time.map((_, i) => i) },
+    ],
+    read: (i) => `Token ${i}: t ${time[i]}, h ${height[i]}, w ${width[i]}; plain RoPE ${i}`,
   });
 }
 
 // ---- pairs and their axes ----
 const laneNames = ({ tower, columnFirst }) => (tower ? (columnFirst ? ["column", "row"] : ["row", "column"]) : AXES);
 function paintLanes(parts, width, { names, axis, omega }) {
-  const { series, quiet, line, ink } = theme(), left = 56, lane = 34, cell = (width - left - 2) / axis.length, bottom = names.length * (lane + 8);
+  const { series, quiet, line, ink } = theme(), left = 56, lane = 34, bottom = names.length * (lane + 8); // pixels
+  const cell = (width - left - 2) / axis.length;
   const logs = Array.from(omega, Math.log), least = Math.min(...logs), reach = Math.max(...logs) - least || 1;
   names.forEach((name, a) => {
     const y = (a + 1) * (lane + 8) - 4;
-    parts.push(write(left - 8, y - 6, name, ink, "end"), svg("line", { x1: left, x2: width, y1: y, y2: y, stroke: line }));
+    parts.push(label(left - 8, y - 6, name, ink, "end"), svg("line", { x1: left, x2: width, y1: y, y2: y, stroke: line }));
     axis.forEach((mine, i) => {
       const tall = 5 + ((lane - 5) * (logs[i] - least)) / reach;
       if (mine === a) parts.push(svg("rect", { x: left + i * cell, y: y - tall, width: Math.max(cell - 1, 1), height: tall, fill: series[a] }));
     });
   });
-  parts.push(write(left, bottom + 12, "pair 0", quiet, "start"), write(width - 2, bottom + 12, `pair ${axis.length - 1}`, quiet, "end"));
+  parts.push(label(left, bottom + 12, "pair 0", quiet, "start"), label(width - 2, bottom + 12, `pair ${axis.length - 1}`, quiet, "end"));
   return bottom + 18;
 }
 function showLanes(page, { drawing, note }, model) {
-  const { omega, axis } = page.lib.frequencies(model.spec), names = laneNames(model), turn = (one) => whole(Number(((2 * Math.PI) / one).toPrecision(3)));
+  const { omega, axis } = page.lib.frequencies(model.spec), names = laneNames(model);
+  const turn = (one) => whole(Number(((2 * Math.PI) / one).toPrecision(3))); // positions
   const words = names.map((name, a) => {
     const pairs = Array.from(omega.keys()).filter((i) => axis[i] === a), own = pairs.map((i) => omega[i]);
-    return `<br>${name}: ${pairs.length} pairs (${some(pairs)}), a turn in ${turn(Math.max(...own))} to ${turn(Math.min(...own))} positions`;
+    return `<br>${name}: ${pairs.length} pairs (${firstFew(pairs)}), a turn in ${turn(Math.max(...own))} to ${turn(Math.min(...own))} positions`;
   });
   drawing.show({ names, axis: Array.from(axis), omega });
   const { mrope_section, mrope_layout } = model.spec;
@@ -126,19 +145,21 @@ function similarityOf(lib, { spec, pairing = "half" }, positions, chosen) {
   });
 }
 // How many patches are nearer than one, beyond the rounding of f32.
-const nearer = (values, one, chosen) => values.reduce((sum, value, i) => sum + Number(i !== chosen && i !== one && value > values[one] + 1e-6), 0);
-const short = (n) => (n ? `${n} nearer` : "none nearer");
-const many = (n) => (n === 0 ? "no patch is nearer" : n === 1 ? "1 patch is nearer" : `${n} patches are nearer`);
+function countNearer(values, one, chosen) {
+  return values.filter((value, i) => i !== chosen && i !== one && value > values[one] + 1e-6).length;
+}
+const wordsOfNearer = (n) => (n === 0 ? "no patch is nearer" : n === 1 ? "1 patch is nearer" : `${n} patches are nearer`);
 
 function showNear(page, { width, height, row, column }, all, layout) {
   const chosen = row * width + column, down = row + 1 < height, right = column + 1 < width;
   const below = chosen + (down ? width : -width), beside = chosen + (right ? 1 : -1);
-  const line = (name, one) => `<tr><th scope="row">${name}</th>${all.map((values) => `<td>${digits(values[one], 6)}<small>${short(nearer(values, one, chosen))}</small></td>`).join("")}</tr>`;
+  const cell = (values, one) => `<td>${digits(values[one], 6)}<small>${countNearer(values, one, chosen) || "none"} nearer</small></td>`;
+  const line = (name, one) => `<tr><th scope="row">${name}</th>${all.map((values) => cell(values, one)).join("")}</tr>`;
   page.near.innerHTML = `<thead><tr><td></td>${KINDS.map((name) => `<th scope="col">${name}</th>`).join("")}</tr></thead>
     <tbody>${line(right ? "right" : "left", beside)}${line(down ? "below" : "above", below)}</tbody>`;
-  const counts = all.map((values) => nearer(values, below, chosen));
+  const counts = all.map((values) => countNearer(values, below, chosen));
   page.result.show(`The patch ${down ? "below" : "above"} touches the chosen one. Plain RoPE numbers the patches row by row, so the two are ${width} positions apart:
-    <strong>${many(counts[2])}</strong>. With M-RoPE ${many(counts[0])}, and with 2-D RoPE ${many(counts[1])}.
+    <strong>${wordsOfNearer(counts[2])}</strong>. With M-RoPE ${wordsOfNearer(counts[0])}, and with 2-D RoPE ${wordsOfNearer(counts[1])}.
     ${layout === "qwen2_vl" && counts[0] >= width - 1 ? "Here M-RoPE leaves the width to slow pairs, and a whole row looks like one place." : ""}`);
 }
 
@@ -204,23 +225,33 @@ addView({
     const model = modelOf(false, state.model), tower = modelOf(true, state.tower);
     if (!model || !tower) throw new Error("the page was made without the models");
     page.picture.show({ state: { ...state } });
-    page.patch.show(`Row ${row}, column ${column}: the patch has t = ${before}, h = ${before} + ${row} = ${before + row}, w = ${before} + ${column} = ${before + column}. Counted row by row it would be position ${before + chosen}.`);
+    page.patch.show(`Row ${row}, column ${column}: the patch has t = ${before}, h = ${before} + ${row} = ${before + row},
+      w = ${before} + ${column} = ${before + column}. Counted row by row it would be position ${before + chosen}.`);
     page.count.show(`The picture has ${patches.count} patches and takes max(${width}, ${height}) = ${Math.max(width, height)} positions. The text after it goes on at
       ${before} + ${Math.max(width, height)} = <strong>${patches.next}</strong>, one more than the largest position of any axis. Plain counting would go on at ${before + patches.count}.`);
-    const anew = (name, key, work) => { if (page.shown[name] !== key) work(); page.shown[name] = key; };
-    anew("positions", `${width} ${height} ${before}`, () => { showCurves(page, state, patches); page.sequence.innerHTML = sequenceOf(state, patches); });
-    anew("model", model, () => showLanes(page, page.lanes[0], model));
-    anew("tower", tower, () => showLanes(page, page.lanes[1], tower));
+    // Shows a part again only if what it depends on has changed.
+    const showIfChanged = (name, key, show) => {
+      if (page.shown[name] !== key) show();
+      page.shown[name] = key;
+    };
+    showIfChanged("positions", `${width} ${height} ${before}`, () => {
+      showCurves(page, state, patches);
+      page.sequence.innerHTML = sequenceOf(state, patches);
+    });
+    showIfChanged("model", model, () => showLanes(page, page.lanes[0], model));
+    showIfChanged("tower", tower, () => showLanes(page, page.lanes[1], tower));
     const grid = tower.columnFirst ? [patches.columns, patches.rows] : [patches.rows, patches.columns], { dim, rope_theta } = model.spec;
-    const all = [
+    const all = [ // in the order of KINDS
       similarityOf(page.lib, model, patches.axes, chosen), similarityOf(page.lib, tower, grid, chosen),
       similarityOf(page.lib, { spec: { dim, rope_theta } }, patches.rows.map((_, i) => before + i), chosen),
     ];
     const least = Math.min(...all.map((values) => Math.min(...values)));
     all.forEach((values, k) => {
+      const similarity = (i, value) => (i === chosen ? "the chosen patch" : `${digits(value, 6)}; ${wordsOfNearer(countNearer(values, i, chosen))}`);
       page.maps[k].show({
-        rows: height, columns: width, values, colors: "sequential", limits: [same ? least : Math.min(...values), 1], row: "row", column: "column", write: (value) => digits(value, 3), marks: [{ row, column }],
-        cell: (r, c, value) => (r === row && c === column ? `Row ${r}, column ${c}: the chosen patch` : `Row ${r}, column ${c}: ${digits(value, 6)}; ${many(nearer(values, r * width + c, chosen))}`),
+        rows: height, columns: width, values, colors: "sequential", limits: [same ? least : Math.min(...values), 1],
+        row: "row", column: "column", write: (value) => digits(value, 3), marks: [{ row, column }],
+        cell: (r, c, value) => `Row ${r}, column ${c}: ${similarity(r * width + c, value)}`,
       });
     });
     showNear(page, state, all, model.spec.mrope_layout);

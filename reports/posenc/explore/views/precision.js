@@ -3,9 +3,11 @@ const NUMERICS = ["hf_f32", "ggml_f32", "torch_exp_f32"];
 const ROUNDED = "positions in bf16";
 const CURVES = [...NUMERICS, ROUNDED];
 const UNITS = { abs: "absolute", ulp: "in ulp" };
-const LAST_OCTAVE = 26, BUDGET = 20, CHUNK = 4, ROWS = 8;
+const LAST_OCTAVE = 26; // positions are below 2^26
+const FRAME_MS = 20, CHUNK = 4; // work for one frame, and positions between two looks at the clock
+const ROWS = 8; // of the table of stored positions
 const TYPES = { bf16: 256, f16: 2048, f32: 2 ** 24 }; // up to there every position is a value of the type
-const LIMITS = [0.001, 0.01];
+const LIMITS = [0.001, 0.01]; // errors whose first position the scan finds
 
 // ---- models ----
 const models = () => explore.data.precision || [];
@@ -41,10 +43,13 @@ function tablesOf(lib, spec, names, positions) {
 }
 // The larger error of a cosine and its sine, in both units.
 function errorOf(exact, other, at) {
-  const parts = ["cos", "sin"].map((part) => [Math.abs(other[part][at] - exact[part][at]), exact[part][at]]);
-  const ulp = ([error, value]) => (value ? error / ulpOf(value) : 0);
-  return { abs: Math.max(parts[0][0], parts[1][0]), ulp: Math.max(ulp(parts[0]), ulp(parts[1])) };
+  const [cos, sin] = ["cos", "sin"].map((part) => {
+    const value = exact[part][at], abs = Math.abs(other[part][at] - value);
+    return { abs, ulp: value ? abs / ulpOf(value) : 0 };
+  });
+  return { abs: Math.max(cos.abs, sin.abs), ulp: Math.max(cos.ulp, sin.ulp) };
 }
+// The largest error of a row, in both units.
 function largest(exact, other, row) {
   const found = { abs: 0, ulp: 0 };
   for (let i = 0; i < exact.pairs; i++) {
@@ -56,20 +61,22 @@ function largest(exact, other, row) {
 }
 // Positions of the curves: odd ones, four in each octave, and the last one of each model. Every second octave comes first.
 function sampled() {
-  const ends = lengths().map((length) => length - 1), grid = Array.from({ length: 4 * LAST_OCTAVE }, (_, k) => Math.floor(1.1 * 2 ** (k / 4)) | 1);
+  const ends = lengths().map((length) => length - 1);
+  const grid = Array.from({ length: 4 * LAST_OCTAVE }, (_, k) => Math.floor(1.1 * 2 ** (k / 4)) | 1);
   const order = [0, 2, 1, 3].flatMap((part) => grid.filter((_, k) => k % 4 === part));
   return [...new Set([...ends, 2 ** LAST_OCTAVE - 1, ...order])];
 }
-// The errors of a choice by position. They are computed bit by bit, so that a slider stays quick.
+// The errors of a choice by position: found.get(position)[name]. They are computed bit by bit, so that a slider stays quick.
 class Run {
   constructor(lib, spec) {
     Object.assign(this, { lib, spec, names: [...numericsOf(lib, spec), ROUNDED], todo: sampled(), found: new Map() });
   }
   advance() {
     const begun = performance.now();
-    while (this.todo.length && performance.now() - begun < BUDGET) {
+    while (this.todo.length && performance.now() - begun < FRAME_MS) {
       const positions = this.todo.splice(0, CHUNK), { exact, others } = tablesOf(this.lib, this.spec, this.names, positions);
-      positions.forEach((p, row) => this.found.set(p, Object.fromEntries(others.map(([name, table]) => [name, largest(exact, table, row)]))));
+      const errors = (row) => Object.fromEntries(others.map(([name, table]) => [name, largest(exact, table, row)]));
+      positions.forEach((p, row) => this.found.set(p, errors(row)));
     }
   }
   get positions() { return [...this.found.keys()].sort((a, b) => a - b); }
@@ -78,7 +85,8 @@ class Run {
 // ---- what a type holds ----
 // The distance from a power of two to the next value of a type.
 function spacing(lib, type, power) {
-  for (let step = 2 ** -30; step <= power; step *= 2) if (Math.fround(power + step) > power && lib.roundTo(type, [power + step])[0] > power) return step;
+  for (let step = 2 ** -30; step <= power; step *= 2)
+    if (Math.fround(power + step) > power && lib.roundTo(type, [power + step])[0] > power) return step;
   return NaN;
 }
 // How many of the positions 0 to n - 1 a type keeps apart.
@@ -94,8 +102,10 @@ function distinct(lib, type, n) {
 
 // ---- the scan: from which position on a numerics mode is off ----
 class Scan {
+  // Scans the positions below a length; first.get(name) has a position for each of LIMITS, or null.
   constructor({ lib, spec, names }, length) {
-    Object.assign(this, { lib, spec, length, at: 0, first: new Map(names.filter((name) => name !== ROUNDED).map((name) => [name, LIMITS.map(() => null)])) });
+    const first = new Map(names.filter((name) => name !== ROUNDED).map((name) => [name, LIMITS.map(() => null)]));
+    Object.assign(this, { lib, spec, length, at: 0, first });
   }
   get open() { return [...this.first].filter(([, found]) => found.includes(null)); }
   step() { // returns false at the end
@@ -173,7 +183,8 @@ addView({
   },
   draw(state, page) {
     const spec = specOf(state), key = JSON.stringify(spec), seen = JSON.stringify(state);
-    if (page.last && page.last.which !== state.which && page.last.position === state.position && modelOf(state)) page.set({ position: lengthOf(state) - 1 });
+    const isOtherModel = page.last && page.last.which !== state.which && page.last.position === state.position;
+    if (isOtherModel && modelOf(state)) page.set({ position: lengthOf(state) - 1 });
     page.last = { ...state };
     if (page.key !== key) {
       Object.assign(page, { key, run: new Run(page.lib, spec), scan: null });
@@ -191,8 +202,9 @@ addView({
 });
 
 function drawCurve(page, { unit, position, ...state }) {
-  const { found, names, positions } = page.run, abs = unit === "abs", all = positions.flatMap((p) => names.map((name) => found.get(p)[name][unit]));
-  const limits = abs ? [1e-9, 40] : [0.2, Math.max(1e3, ...all) * 20], ends = new Set(lengths().map((length) => length - 1)), model = modelOf(state);
+  const { found, names, positions } = page.run, abs = unit === "abs", model = modelOf(state);
+  const all = positions.flatMap((p) => names.map((name) => found.get(p)[name][unit]));
+  const limits = abs ? [1e-9, 40] : [0.2, Math.max(1e3, ...all) * 20], ends = new Set(lengths().map((length) => length - 1));
   const of = (name) => positions.map((p) => found.get(p)[name][unit] || null);
   const rounding = page.lib.frequencies(page.run.spec).attentionFactor > 1 ? 2 ** -24 : 2 ** -25;
   const owners = (p) => models().filter(({ length }) => length - 1 === p).map(titleOf);
@@ -262,7 +274,7 @@ function scanOn(page) {
   const { state } = page, begun = performance.now();
   page.scan ||= new Scan(page.run, lengthOf(state));
   let more = true;
-  while (more && performance.now() - begun < BUDGET) more = page.scan.step();
+  while (more && performance.now() - begun < FRAME_MS) more = page.scan.step();
   const { scan, run } = page, command = `posenc table drift --problem 'rope_table numerics=hf_f32 ${problemOf(run.spec)} tokens=${scan.length}'`;
   const runs = !more && !run.spec.long_factor, so = `Computed so far: ${whole(scan.at)} of ${whole(scan.length)} positions, one by one.`;
   const words = more ? so : `The first ${whole(scan.at)} positions were computed, one by one${runs ? ". This command does it for one mode:" : "."}`;
@@ -279,7 +291,8 @@ function makeModels(page) {
   const fill = () => { // one a frame
     const model = left.shift();
     if (!model) return;
-    const spec = specOf({ which: keyOf(model) }), { exact, others } = tablesOf(page.lib, spec, [...numericsOf(page.lib, spec), ROUNDED], [model.length - 1]);
+    const spec = specOf({ which: keyOf(model) }), all = [...numericsOf(page.lib, spec), ROUNDED];
+    const { exact, others } = tablesOf(page.lib, spec, all, [model.length - 1]);
     const found = new Map(others.map(([name, table]) => [name, digits(largest(exact, table, 0).abs, 2).replace(/ /g, "\u00a0")]));
     const cells = [whole(model.length), ...shown.map((name) => found.get(name) || "–"), whole(distinct(page.lib, "bf16", model.length))];
     body.insertAdjacentHTML("beforeend", `<tr><th scope="row">${titleOf(model)}</th>${cells.map((cell) => `<td>${cell}</td>`).join("")}</tr>`);

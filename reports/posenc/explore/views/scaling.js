@@ -6,7 +6,8 @@ const FAMILIES = {
 const FULL_TURN = 2 * Math.PI;
 const SIZES = [1024, 2048, 4096, 8192, 16384, 32768, 65536];
 const MULTIPLES = [1, 2, 4, 8, 16, 32, 40, 64];
-const DIALS = 6, NEAR = 1e-9, EXCEEDS = 1e-3, CHUNK = 8, BUDGET = 15;
+const DIALS = 6, NEAR = 1e-9, EXCEEDS = 1e-3; // pairs as dials; relative differences that are none, and that count as more
+const FRAME_MS = 15, CHUNK = 8; // work for one frame, and offsets between two looks at the clock
 
 // ---- models and values of your own ----
 const scaled = () => (explore.data.scaling || []).filter((model) => model.spec.scaling);
@@ -70,11 +71,13 @@ const SAYS = {
     ${digits(100 * shift, 2)} % at most, and does not slow any pair down for a longer context.`,
   resonance_yarn: (choice, facts) => `${SAYS.yarn(choice, facts)} Every wavelength is then rounded to a whole number of positions.`,
 };
+// Numbers about frequencies before (w0) and after (w1). Slow pairs do not complete a turn within the original context.
 function factsOf({ spec, original, now }, w0, w1) {
   const divisors = Array.from(w0, (w, i) => w / w1[i]), finite = divisors.filter(Number.isFinite), pairs = w0.length;
-  const slow = [...w0.keys()].filter((i) => w0[i] * original < FULL_TURN), beyond = (w) => slow.filter((i) => w[i] * now > w0[i] * original * (1 + EXCEEDS));
-  const greatest = Math.max(...finite), kept = divisors.filter((one) => one <= 1 + NEAR).length,
-    divided = divisors.filter((one) => one >= greatest * (1 - NEAR)).length;
+  const slow = [...w0.keys()].filter((i) => w0[i] * original < FULL_TURN);
+  const beyond = (w) => slow.filter((i) => w[i] * now > w0[i] * original * (1 + EXCEEDS));
+  const greatest = Math.max(...finite), kept = divisors.filter((one) => one <= 1 + NEAR).length;
+  const divided = divisors.filter((one) => one >= greatest * (1 - NEAR)).length;
   return {
     divisors, pairs, slow: slow.length, without: beyond(w0).length, withIt: beyond(w1).length, rotating: finite.length, kept, divided,
     last: divisors[pairs - 1], least: Math.min(...finite), most: greatest, scaling: spec.scaling,
@@ -86,7 +89,7 @@ function counted({ scaling, pairs, kept, divided, most }) {
   if (!["yarn", "llama3"].includes(scaling) || most <= 1 + NEAR) return "";
   return ` ${kept} of ${pairs} pairs are kept, ${pairs - kept - divided || "none"} lie between, and ${divided} are divided by ${digits(most)}.`;
 }
-function factor(attention) {
+function wordsOfFactor(attention) {
   if (Math.abs(attention - 1) < NEAR) return "The attention factor is 1: cosines and sines keep their size.";
   const square = digits(attention * attention, 5);
   return `The attention factor is ${digits(attention, 5)}: it multiplies cosines and sines, so scores become ${square} times as large.`;
@@ -126,8 +129,8 @@ function dial(i, turns, { ink, line, series }) {
 }
 // The slowest pairs, from the first one with fewer than four turns: a few at equal distances, the chosen one in the place of the nearest.
 function dialled(w0, original, chosen) {
-  const n = w0.length, slow = [...w0.keys()].find((i) => w0[i] * original < 4 * FULL_TURN) ?? n, first = Math.min(slow, Math.max(0, n - DIALS));
-  const steps = Math.min(DIALS, n - first) - 1;
+  const n = w0.length, slow = [...w0.keys()].find((i) => w0[i] * original < 4 * FULL_TURN) ?? n;
+  const first = Math.min(slow, Math.max(0, n - DIALS)), steps = Math.min(DIALS, n - first) - 1;
   const some = Array.from({ length: steps + 1 }, (_, k) => Math.round(first + (k * (n - 1 - first)) / Math.max(steps, 1)));
   const nearest = some.reduce((best, one) => (Math.abs(one - chosen) < Math.abs(best - chosen) ? one : best));
   return some.map((one) => (one === nearest ? chosen : one));
@@ -143,8 +146,10 @@ class Similarity {
   get done() { return this.values.length === OFFSETS.length; }
   advance(until) {
     while (!this.done && performance.now() < until) {
-      const positions = OFFSETS.slice(this.values.length, this.values.length + CHUNK), { cos, pairs } = this.lib.ropeTable(this.spec, { positions });
-      positions.forEach((_, k) => this.values.push((cos.subarray(k * pairs, (k + 1) * pairs).reduce((sum, one) => sum + one, 0) / pairs) * this.attention));
+      const positions = OFFSETS.slice(this.values.length, this.values.length + CHUNK);
+      const { cos, pairs } = this.lib.ropeTable(this.spec, { positions });
+      const mean = (row) => cos.subarray(row * pairs, (row + 1) * pairs).reduce((sum, one) => sum + one, 0) / pairs;
+      positions.forEach((_, row) => this.values.push(mean(row) * this.attention));
     }
   }
 }
@@ -221,14 +226,14 @@ addView({
     if (page.seen === seen) return; // a frame for the rest of that curve
     page.seen = seen;
     const w0 = lib.frequencies(before).omega, { omega: w1, attentionFactor } = lib.frequencies(spec), facts = factsOf(choice, w0, w1);
-    page.says.show(`${SAYS[spec.scaling](choice, facts)}${counted(facts)} ${factor(attentionFactor)}${stated(choice)}`);
+    page.says.show(`${SAYS[spec.scaling](choice, facts)}${counted(facts)} ${wordsOfFactor(attentionFactor)}${stated(choice)}`);
     drawFrequencies(page, state, choice, w0, w1, facts);
     drawAngles(page, state.pair, choice, w0, w1, facts);
   },
 });
 
 function drawSimilarity(page, { before, spec, original, now }) {
-  const pair = [curveOf(page.lib, before), curveOf(page.lib, spec)], until = performance.now() + BUDGET;
+  const pair = [curveOf(page.lib, before), curveOf(page.lib, spec)], until = performance.now() + FRAME_MS;
   for (const curve of pair) curve.advance(until);
   if (!pair.every((curve) => curve.done)) page.set({}, true); // the rest in the next frames
   const shown = OFFSETS.filter((offset) => offset <= now), y = ({ values }) => shown.map((_, k) => values[k] ?? null);
@@ -238,22 +243,25 @@ function drawSimilarity(page, { before, spec, original, now }) {
   });
 }
 function drawFrequencies(page, { axis, pair }, { original, now }, w0, w1, facts) {
-  const wave = axis === "wavelength", value = (w) => (w === 0 ? null : wave ? FULL_TURN / w : w), ys = [w0, w1].map((list) => Array.from(list, value));
+  const wave = axis === "wavelength", value = (w) => (w === 0 ? null : wave ? FULL_TURN / w : w);
+  const ys = [w0, w1].map((list) => Array.from(list, value)), series = [{ name: "before", y: ys[0] }, { name: "after", y: ys[1] }];
   const all = ys.flat().filter((y) => y !== null), limits = [Math.min(...all), Math.max(...all)];
   const at = (n) => (wave ? n : FULL_TURN / n), name = (text) => (wave ? `${text} positions` : `a turn in ${text}`);
-  const lengths = now === original ? [now] : [original, now], both = lengths.length === 2 && now < 4 * original; // names of near lines would overlap
-  const marks = lengths.map((n, k) => ({ at: at(n), name: !both ? name(whole(n)) : k ? name(lengths.map(whole).join(", ")) : "", left: wave }));
+  const lengths = now === original ? [now] : [original, now], areNear = lengths.length === 2 && now < 4 * original;
+  const names = areNear ? ["", name(lengths.map(whole).join(", "))] : lengths.map((n) => name(whole(n))); // of near lines, which would overlap, one
+  const marks = lengths.map((n, k) => ({ at: at(n), name: names[k], left: wave }));
   const xMarks = w0.length > 1 ? [{ at: pair, name: `pair ${pair}` }] : [];
   const words = (w) => (w === 0 ? "does not rotate" : `${digits(w, 6)} radians a position, ${digits(FULL_TURN / w, 6)} positions a turn`);
   const read = (i) => `Pair ${i}: before ${words(w0[i])}; after ${words(w1[i])}`;
   page.before.show({
     xName: "pair", yName: wave ? "positions a turn" : "radians a position", yLog: true, xMarks, read,
-    yMarks: marks.filter(({ at }) => at >= limits[0] && at <= limits[1]), series: [{ name: "before", y: ys[0] }, { name: "after", y: ys[1] }],
+    yMarks: marks.filter(({ at }) => at >= limits[0] && at <= limits[1]), series,
   });
+  const divisors = facts.divisors.map((one) => (Number.isFinite(one) ? one : null)), points = w0.length <= 64 ? 3 : false;
   page.ratio.show({
-    xName: "pair", yName: "divided by", xMarks, read: (i) => `Pair ${i}: ${w1[i] === 0 ? "does not rotate" : `divided by ${digits(facts.divisors[i], 6)}`}`,
-    yLimits: [0, facts.most * 1.25], series: [{ name: "divisor", get color() { return theme().series[2]; },
-      y: facts.divisors.map((one) => (Number.isFinite(one) ? one : null)), points: w0.length <= 64 ? 3 : false }],
+    xName: "pair", yName: "divided by", xMarks, yLimits: [0, facts.most * 1.25],
+    read: (i) => `Pair ${i}: ${w1[i] === 0 ? "does not rotate" : `divided by ${digits(facts.divisors[i], 6)}`}`,
+    series: [{ name: "divisor", y: divisors, points, get color() { return theme().series[2]; } }],
   });
 }
 function drawAngles(page, pair, { original, now }, w0, w1, facts) {

@@ -7,10 +7,14 @@ const T5 = { num_buckets: 16, max_distance: 32, table: [0.5, 0.8, 0.4, 0, -0.4, 
 const ROUNDING = 1e-12; // differences below come from the order of the sums
 
 const { fround, max, abs } = Math;
+// A number with so many decimals, a true minus, and no minus before zeros.
 const fixed = (value, places = 3) => value.toFixed(places).replace(/^-(?=.*[1-9])/, "−").replace("-", "");
-const short = (value, places) => (abs(value) < ROUNDING ? "0" : fixed(value, places));
+const fixedOrZero = (value, places) => (abs(value) < ROUNDING ? "0" : fixed(value, places));
 const range = (n) => Array.from({ length: n }, (_, i) => i);
-const vector = (values) => `<span class="vector">${[...values].map((value, c) => `<span>${c ? "" : "("}${fixed(value)}${c < values.length - 1 ? "," : ")"}</span>`).join("")}</span>`;
+function vector(values) {
+  const number = (value, c) => `<span>${c ? "" : "("}${fixed(value)}${c < values.length - 1 ? "," : ")"}</span>`;
+  return `<span class="vector">${[...values].map(number).join("")}</span>`;
+}
 
 // ---- orders: their numbers follow the alphabet of positions, so 0 is the original and the last one is the reverse ----
 const ordersOf = (n) => range(n).reduce((product, i) => product * (i + 1), 1);
@@ -22,9 +26,14 @@ function orderOf(number, n) {
     return left.splice(at, 1)[0];
   });
 }
-const numberOfOrder = (order) => order.reduce((sum, word, i) => sum + order.slice(i + 1).filter((later) => later < word).length * ordersOf(order.length - 1 - i), 0);
+function numberOfOrder(order) {
+  const smallerBehind = (word, i) => order.slice(i + 1).filter((later) => later < word).length;
+  return order.reduce((sum, word, i) => sum + smallerBehind(word, i) * ordersOf(order.length - 1 - i), 0);
+}
 
-// ---- the encodings: each returns all that attention uses beside the words x [n, d] ----
+// ---- the encodings ----
+// apply() returns all that attention uses beside the words x [n, d]: queries, keys, values, biases [n, n], a scale.
+// `same` and `differs` are sentences for orders in which words receive the same vectors, and other ones.
 const sums = (x, table) => x.map((value, i) => fround(value + table[i]));
 const ENCODINGS = {
   none: {
@@ -82,8 +91,9 @@ const ENCODINGS = {
 // Returns the weights [n, n] and what each position receives, [n, d].
 function attend(input, { q = input.x, k = input.x, v = input.x, bias, scale = 1 / Math.sqrt(input.d) }) {
   const { n, d } = input, weights = new Float64Array(n * n), received = new Float64Array(n * d);
+  const product = (i, j) => range(d).reduce((sum, c) => sum + q[i * d + c] * k[j * d + c], 0);
   for (let i = 0; i < n; i++) {
-    const scores = range(n).map((j) => range(d).reduce((sum, c) => sum + q[i * d + c] * k[j * d + c], 0) * scale + (bias ? bias[i * n + j] : 0));
+    const scores = range(n).map((j) => product(i, j) * scale + (bias ? bias[i * n + j] : 0));
     const top = max(...scores), powers = scores.map((score) => Math.exp(score - top)), sum = powers.reduce((a, b) => a + b);
     for (let j = 0; j < n; j++) {
       weights[i * n + j] = powers[j] / sum;
@@ -177,7 +187,9 @@ function showWords(page, order, names, followed) {
 
 // ---- tables ----
 const rowOf = (name, cells, kind) => `<tr class="${kind}"><th scope="row">${name}</th>${cells.map((cell) => `<td>${cell}</td>`).join("")}</tr>`;
-const tableOf = (heads, rows, kind = "") => `<table class="words-first ${kind}"><thead><tr>${heads.map((name) => `<th scope="col">${name}</th>`).join("")}</tr></thead><tbody>${rows.join("")}</tbody></table>`;
+const headOf = (names) => names.map((name) => `<th scope="col">${name}</th>`).join("");
+const tableOf = (names, rows, kind = "") =>
+  `<table class="words-first ${kind}"><thead><tr>${headOf(names)}</tr></thead><tbody>${rows.join("")}</tbody></table>`;
 const amount = (by) => (by === 0 ? "0" : digits(by, 2));
 
 function receivedTable({ names, d, before, after, word }) {
@@ -190,7 +202,7 @@ function receivedTable({ names, d, before, after, word }) {
 }
 function sumOf({ names, encoding, d, word }, order, { back }) {
   const n = names.length, terms = order.map((other) => {
-    const weight = short(back.weights[word * n + other]);
+    const weight = fixedOrZero(back.weights[word * n + other]);
     return `${weight} · ${encoding === "sinusoidal" ? `(${names[other]} + row ${order.indexOf(other)})` : names[other]}`;
   });
   return `${terms.join(" + ")} = ${vector(back.received.slice(word * d, word * d + d))}`;
@@ -207,14 +219,16 @@ function verdict({ order, names, words, d, before, after, encoding }) {
   const { name, same, differs } = ENCODINGS[encoding], { by, word, channel } = difference(before.back.received, after.back.received, d);
   const text = `“${order.map((one) => names[one]).join(" ")}”, encoding: ${name}.`;
   if (order.every((one, i) => one === i)) return `${text} This is the original order, so nothing has changed. Press Shuffle or Reverse, or drag a word.`;
-  if (by < ROUNDING) return `${text} <strong>Each word receives the same vector as before.</strong> The largest difference is ${amount(by)}${by ? ", which is rounding: the same numbers are added in another order" : ""}. ${same || ""}`;
+  const reason = by ? ", which is rounding: the same numbers are added in another order" : "";
+  if (by < ROUNDING) return `${text} <strong>Each word receives the same vector as before.</strong> The largest difference is ${amount(by)}${reason}. ${same || ""}`;
   const at = word * d + channel;
   return `${text} <strong>The words receive other vectors than before.</strong> The largest difference is ${amount(by)}: channel ${channel} of what “${names[word]}” receives
-    was ${short(before.back.received[at])} and is ${short(after.back.received[at])}. ${differs || ""}`;
+    was ${fixedOrZero(before.back.received[at])} and is ${fixedOrZero(after.back.received[at])}. ${differs || ""}`;
 }
 // A map is a table of coloured cells, so that screen readers can read it: { title, how, colors } and what it shows.
 function makeMap(page, parent, { title, how, colors }) {
-  const figure = page.html(`<figure><figcaption><strong>${title}</strong><span>${how}</span></figcaption><table></table></figure>`, parent), table = figure.lastElementChild;
+  const figure = page.html(`<figure><figcaption><strong>${title}</strong><span>${how}</span></figcaption><table></table></figure>`, parent);
+  const table = figure.lastElementChild;
   table.setAttribute("aria-label", `${title}: a row for each query, a column for each key`);
   const map = {
     shown: null,
@@ -222,10 +236,10 @@ function makeMap(page, parent, { title, how, colors }) {
     draw() { // again when the colours of the page change
       if (!map.shown) return;
       const { values, names, limits: [least, most], word, places } = map.shown, n = names.length, { css, ink } = theme()[colors];
-      const head = `<thead><tr><td></td>${names.map((name) => `<th scope="col">${name}</th>`).join("")}</tr></thead>`;
+      const head = `<thead><tr><td></td>${headOf(names)}</tr></thead>`;
       const cell = (value) => {
         const at = Math.min(255, Math.max(0, Math.floor(((value - least) / (most - least)) * 256)));
-        return `<td style="background: ${css(at)}; color: ${ink(at)}">${short(value, places)}</td>`;
+        return `<td style="background: ${css(at)}; color: ${ink(at)}">${fixedOrZero(value, places)}</td>`;
       };
       const line = (name, r) => `<tr class="${r === word ? "followed" : ""}"><th scope="row">${name}</th>${range(n).map((c) => cell(values[r * n + c])).join("")}</tr>`;
       table.innerHTML = `${head}<tbody>${names.map(line).join("")}</tbody>`;
@@ -252,14 +266,18 @@ addView({
   controls: [
     { id: "sentence", label: "Sentence", options: { cat: "cat sat on the mat", dog: "dog bites man" }, value: "cat" },
     { id: "encoding", label: "Encoding", options: Object.fromEntries(Object.entries(ENCODINGS).map(([key, { name }]) => [key, name])), value: "none" },
-    { id: "order", label: "Order", min: 0, max: (s) => ordersOf(nOf(s)) - 1, value: 105, format: (value, s) => `${value + 1} of ${ordersOf(nOf(s))}`, help: "the first is the original, the last the reverse" },
+    { id: "order", label: "Order", min: 0, max: (s) => ordersOf(nOf(s)) - 1, value: 105, format: (value, s) => `${value + 1} of ${ordersOf(nOf(s))}`,
+      help: "the first is the original, the last the reverse" },
     { id: "word", label: "Follow", min: 0, max: (s) => nOf(s) - 1, value: 0, format: (value, s) => SENTENCES[s.sentence][value] },
-    { id: "seed", label: "Vectors", min: 1, max: 20, value: 10, format: (value) => `seed ${value}`, help: "other vectors, the same conclusions", when: (s) => s.sentence === "cat" },
+    { id: "seed", label: "Vectors", min: 1, max: 20, value: 10, format: (value) => `seed ${value}`, when: (s) => s.sentence === "cat",
+      help: "other vectors, the same conclusions" },
   ],
   setup(page) {
     const last = () => ordersOf(nOf(page.state)) - 1;
-    const other = () => { const drawn = 1 + Math.floor(Math.random() * (last() - 1)); return drawn >= page.state.order ? drawn + 1 : drawn; };
-    page.button("Shuffle", () => page.set({ order: page.state.order ? other() : 1 + Math.floor(Math.random() * last()) }));
+    page.button("Shuffle", () => { // an order that is neither the original nor the present one
+      const { order } = page.state, drawn = 1 + Math.floor(Math.random() * (order ? last() - 1 : last()));
+      page.set({ order: order && drawn >= order ? drawn + 1 : drawn });
+    });
     page.button("Reverse", () => page.set({ order: last() }));
     page.button("Original", () => page.set({ order: 0 }));
     page.words = makeWords(page);
@@ -279,15 +297,20 @@ addView({
   },
   draw(state, page) {
     const { encoding, word } = state, { lib } = page, { names, words, d } = wordsOf(state, lib), n = names.length, order = orderOf(state.order, n);
-    const [before, after] = [range(n), order].map((one) => readIn(one, encoding, words, d, lib)), all = { names, words, d, order, before, after, encoding, word, lib };
+    const before = readIn(range(n), encoding, words, d, lib), after = readIn(order, encoding, words, d, lib);
+    const all = { names, words, d, order, before, after, encoding, word, lib };
     showWords(page, order, names, word);
     page.fact.show(verdict(all));
     showMaps(page, all);
     page.received.innerHTML = receivedTable(all);
-    page.sums.innerHTML = `<dt>“${names[word]}” receives, in the original order</dt><dd>${sumOf(all, range(n), before)}</dd><dt>and in your order</dt><dd>${sumOf(all, order, after)}</dd>`;
+    page.sums.innerHTML = `<dt>“${names[word]}” receives, in the original order</dt><dd>${sumOf(all, range(n), before)}</dd>` +
+      `<dt>and in your order</dt><dd>${sumOf(all, order, after)}</dd>`;
     page.all.innerHTML = allTable(all);
-    page.formula.innerHTML = `<span class="formula">${ENCODINGS[encoding].formula}</span>. The weights are the softmax of a row of scores, and d = ${d}. ${state.sentence === "dog" ? "The words are those of lesson 1." : `The words are random
-      vectors: <code>posenc</code>'s normal distribution with seed ${state.seed}, rounded to one digit.`}`;
-    page.given.innerHTML = tableOf(["word", ...range(d).map((c) => `channel ${c}`)], names.map((name, w) => rowOf(name, [...words.slice(w * d, w * d + d)].map((value) => digits(value, 3)), w === word ? "followed" : "")));
+    const source = state.sentence === "dog" ? "The words are those of lesson 1." : `The words are random
+      vectors: <code>posenc</code>'s normal distribution with seed ${state.seed}, rounded to one digit.`;
+    page.formula.innerHTML = `<span class="formula">${ENCODINGS[encoding].formula}</span>. The weights are the softmax of a row of scores, and d = ${d}. ${source}`;
+    const channels = (w) => [...words.slice(w * d, w * d + d)].map((value) => digits(value, 3));
+    const rows = names.map((name, w) => rowOf(name, channels(w), w === word ? "followed" : ""));
+    page.given.innerHTML = tableOf(["word", ...range(d).map((c) => `channel ${c}`)], rows);
   },
 });

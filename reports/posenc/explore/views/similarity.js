@@ -1,8 +1,9 @@
 // Similarity by offset, and the product of two rotated vectors.
-const HEAD = 64;
-function product(a, b, at = 0, from = 0, n = a.length) {
+const HEAD = 64, TOKENS = 128, MAPPED = 96; // channels of a head; positions of the curves, and of the map
+// The inner product of n elements of a and b, which begin at two places.
+function product(a, b, aFirst = 0, bFirst = 0, n = a.length) {
   let sum = 0;
-  for (let i = 0; i < n; i++) sum += a[at + i] * b[from + i];
+  for (let i = 0; i < n; i++) sum += a[aFirst + i] * b[bFirst + i];
   return sum;
 }
 
@@ -44,32 +45,47 @@ addView({
     });
   },
   draw(state, page) {
-    const { dim, base, p, m, n, shift, seed } = state, spec = { dim, rope_theta: base }, { lib } = page, tokens = 128;
-    const table = lib.sinusoidal(spec, { tokens });
-    const near = (a, b) => product(table, table, a * dim, b * dim, dim) / (dim / 2);
-    const offsets = Array.from({ length: tokens }, (_, q) => q - p);
-    page.rows.show({
-      x: offsets, xName: "offset from p", yName: "similarity", series: [{ name: "similarity", y: offsets.map((k) => near(p, p + k)) }], xMarks: [{ at: 0, name: `p = ${p}` }],
-      read: (i) => `Positions ${p} and ${p + offsets[i]}, offset ${digits(offsets[i])}: ${digits(near(p, p + offsets[i]), 7)}`,
-    });
-    if (page.mapOf !== `${dim} ${base}`) { // it depends on nothing else
-      page.mapOf = `${dim} ${base}`;
-      const size = 96, values = new Float32Array(size * size);
-      for (let i = 0; i < size; i++) for (let j = 0; j <= i; j++) values[i * size + j] = values[j * size + i] = near(i, j); // near(j, i) has the same bits
-      page.map.show({ rows: size, columns: size, values, colors: "sequential", row: "position p", column: "position q", cell: (r, c, value) => `Positions ${r} and ${c}, offset ${digits(r - c)}: ${digits(value, 7)}` });
-    }
+    showRows(state, page);
     page.line.show();
-    const q = lib.normal(seed, 1, HEAD), k = lib.normal(seed + 100, 1, HEAD), head = { dim: HEAD, rope_theta: base };
-    const turned = (x, positions) => lib.rotate(x, lib.ropeTable(head, { positions }), {});
-    const score = (a, b) => product(turned(q, [a]), turned(k, [b]));
-    const [here, there] = [score(m, n), score(m + shift, n + shift)];
-    page.score.show(`Query at ${m}, key at ${n}, so m − n = ${digits(m - n)}: the product is <strong>${digits(here, 6)}</strong>.
-      ${shift ? `With both ${whole(shift)} positions later it is <strong>${digits(there, 6)}</strong>.` : "Shift both positions, and it stays the same."}
-      ${shift && here !== there ? `The two differ by ${digits(Math.abs(here - there), 2)}, which is rounding: rotated vectors are f32.` : ""}`);
-    const all = lib.ropeTable(head, { tokens }), queries = lib.rotate(Float32Array.from({ length: tokens * HEAD }, (_, i) => q[i % HEAD]), all, {}), key = turned(k, [n]);
-    const xs = Array.from({ length: tokens }, (_, i) => i - n), scores = xs.map((_, i) => product(queries, key, i * HEAD, 0, HEAD));
-    page.curve.show({
-      x: xs, xName: "m − n", yName: "product", series: [{ name: "q · k after rotation", y: scores }, { name: "your choice", y: xs.map((x) => (x === m - n ? here : null)), points: 6 }],
-    });
+    showProducts(state, page);
   },
 });
+
+function showRows({ dim, base, p }, page) {
+  const table = page.lib.sinusoidal({ dim, rope_theta: base }, { tokens: TOKENS });
+  const similarity = (a, b) => product(table, table, a * dim, b * dim, dim) / (dim / 2);
+  const offsets = Array.from({ length: TOKENS }, (_, q) => q - p);
+  page.rows.show({
+    x: offsets, xName: "offset from p", xMarks: [{ at: 0, name: `p = ${p}` }], yName: "similarity",
+    series: [{ name: "similarity", y: offsets.map((offset) => similarity(p, p + offset)) }],
+    read: (i) => `Positions ${p} and ${p + offsets[i]}, offset ${digits(offsets[i])}: ${digits(similarity(p, p + offsets[i]), 7)}`,
+  });
+  if (page.mapOf === `${dim} ${base}`) return; // the map depends on nothing else
+  page.mapOf = `${dim} ${base}`;
+  const values = new Float32Array(MAPPED * MAPPED);
+  for (let i = 0; i < MAPPED; i++)
+    for (let j = 0; j <= i; j++) values[i * MAPPED + j] = values[j * MAPPED + i] = similarity(i, j); // both ways the same bits
+  page.map.show({
+    rows: MAPPED, columns: MAPPED, values, colors: "sequential", row: "position p", column: "position q",
+    cell: (r, c, value) => `Positions ${r} and ${c}, offset ${digits(r - c)}: ${digits(value, 7)}`,
+  });
+}
+// The product of a random query at m and a random key at n, both rotated.
+function showProducts({ base, m, n, shift, seed }, page) {
+  const { lib } = page, spec = { dim: HEAD, rope_theta: base }, q = lib.normal(seed, 1, HEAD), k = lib.normal(seed + 100, 1, HEAD);
+  const rotated = (x, position) => lib.rotate(x, lib.ropeTable(spec, { positions: [position] }), {});
+  const score = (a, b) => product(rotated(q, a), rotated(k, b)), [here, shifted] = [score(m, n), score(m + shift, n + shift)];
+  page.score.show(`Query at ${m}, key at ${n}, so m − n = ${digits(m - n)}: the product is <strong>${digits(here, 6)}</strong>.
+      ${shift ? `With both ${whole(shift)} positions later it is <strong>${digits(shifted, 6)}</strong>.` : "Shift both positions, and it stays the same."}
+      ${shift && here !== shifted ? `The two differ by ${digits(Math.abs(here - shifted), 2)}, which is rounding: rotated vectors are f32.` : ""}`);
+  const repeated = Float32Array.from({ length: TOKENS * HEAD }, (_, i) => q[i % HEAD]); // the query at every position
+  const queries = lib.rotate(repeated, lib.ropeTable(spec, { tokens: TOKENS }), {}), key = rotated(k, n);
+  const offsets = Array.from({ length: TOKENS }, (_, i) => i - n);
+  page.curve.show({
+    x: offsets, xName: "m − n", yName: "product",
+    series: [
+      { name: "q · k after rotation", y: offsets.map((_, i) => product(queries, key, i * HEAD, 0, HEAD)) },
+      { name: "your choice", y: offsets.map((offset) => (offset === m - n ? here : null)), points: 6 },
+    ],
+  });
+}

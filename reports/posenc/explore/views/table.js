@@ -1,9 +1,9 @@
 // Tables of sinusoids and of RoPE: a heat map, curves of one pair, and the wavelengths.
 const KINDS = { sinusoidal: "Sinusoidal encoding", cos: "RoPE: cosines", sin: "RoPE: sines" };
 const LAYOUTS = { interleaved: "sine, cosine, sine, cosine", sin_cos: "all sines, then all cosines", cos_sin: "all cosines, then all sines" };
-const sinusoidal = (state) => state.kind === "sinusoidal";
+const isSinusoidal = (state) => state.kind === "sinusoidal";
 
-// The columns of a pair: of its sine and its cosine.
+// The columns of a pair: of its sine and its cosine. A table of RoPE has one column for each pair.
 function columnsOf(pair, { kind, layout, dim }) {
   if (kind !== "sinusoidal") return [pair, pair];
   if (layout === "interleaved") return [2 * pair, 2 * pair + 1];
@@ -29,7 +29,7 @@ addView({
     { id: "tokens", label: "Positions", min: 8, max: 512, step: 8, value: 128 },
     { id: "first", label: "First position", values: [0, 100, 1000, 10000, 100000, 1000000], value: 0, format: whole },
     { id: "pair", label: "Pair", min: 0, max: (state) => state.dim / 2 - 1, value: 4 },
-    { id: "layout", label: "Order of the columns", options: LAYOUTS, value: "interleaved", when: sinusoidal },
+    { id: "layout", label: "Order of the columns", options: LAYOUTS, value: "interleaved", when: isSinusoidal },
   ],
   setup(page) {
     page.map = page.heatMap({
@@ -47,32 +47,47 @@ addView({
     page.fact = page.note();
   },
   draw(state, page) {
-    const { kind, dim, base, tokens, first, pair, layout } = state, spec = { dim, rope_theta: base };
-    const values = kind === "sinusoidal" ? page.lib.sinusoidal(spec, { layout, first, tokens }) : page.lib.ropeTable(spec, { first, tokens })[kind];
-    const columns = values.length / tokens, omega = page.lib.frequencies(spec).omega, half = dim / 2;
-    const meaning = (c) => (kind === "sinusoidal" ? (columnsOf(pairOf(c, state), state)[0] === c ? "sin" : "cos") : kind);
-    page.map.show({
-      rows: tokens, columns, values, limits: [-1, 1], row: "position", column: kind === "sinusoidal" ? "column" : "pair", rowAt: (r) => first + r,
-      cell: (r, c, value) => `Position ${first + r}, column ${c} (pair ${pairOf(c, state)}): ${meaning(c)}(${first + r} × ${digits(omega[pairOf(c, state)], 5)}) = ${digits(value, 9)}`,
-    });
-    const positions = Array.from({ length: tokens }, (_, i) => first + i), other = kind === "sinusoidal" ? null : page.lib.ropeTable(spec, { first, tokens });
-    const [sine, cosine] = columnsOf(pair, state), column = (table, width, c) => positions.map((_, r) => table[r * width + c]);
-    page.curves.show({
-      x: positions, xName: "position", yName: "value", yLimits: [-1.08, 1.08],
-      series: [
-        { name: `sine, pair ${pair}`, y: other ? column(other.sin, half, pair) : column(values, dim, sine) },
-        { name: `cosine, pair ${pair}`, y: other ? column(other.cos, half, pair) : column(values, dim, cosine) },
-      ],
-    });
-    const lengths = Array.from(omega, (one) => (2 * Math.PI) / one);
-    page.waves.show({
-      series: [{ name: "wavelength", y: lengths, points: half <= 64 }], xName: "pair", yName: "positions", yLog: true,
-      yMarks: [{ at: tokens, name: tokens >= lengths[0] && tokens <= lengths[half - 1] ? `${tokens} positions are shown` : "", left: true }].filter((mark) => mark.name),
-      xMarks: half > 1 ? [{ at: pair, name: `pair ${pair}` }] : [],
-      read: (i) => `Pair ${i} repeats after ${digits(lengths[i], 6)} positions: ${digits(omega[i], 6)} radians each`,
-    });
-    const slow = lengths.filter((length) => length > tokens).length;
-    page.fact.show(`Pair ${pair} rotates by ω = ${whole(base)}<sup>−${2 * pair}/${dim}</sup> = ${digits(omega[pair], 6)} radians per position, so it
-      repeats after 2π/ω = ${digits(lengths[pair], 6)} positions. ${slow === 1 ? "One pair does" : `${slow} of ${half} pairs do`} not complete one turn in ${tokens} positions.`);
+    const { dim, base, tokens, first, layout } = state, spec = { dim, rope_theta: base }, { omega } = page.lib.frequencies(spec);
+    const table = isSinusoidal(state) ? page.lib.sinusoidal(spec, { layout, first, tokens }) : page.lib.ropeTable(spec, { first, tokens });
+    showTable(page, state, table, omega);
+    showCurves(page, state, table);
+    showWavelengths(page, state, omega);
   },
 });
+
+function showTable(page, state, table, omega) {
+  const { kind, tokens, first } = state, values = isSinusoidal(state) ? table : table[kind];
+  const meaning = (c) => (!isSinusoidal(state) ? kind : columnsOf(pairOf(c, state), state)[0] === c ? "sin" : "cos");
+  const cell = (r, c, value) => {
+    const pair = pairOf(c, state), position = first + r;
+    return `Position ${position}, column ${c} (pair ${pair}): ${meaning(c)}(${position} × ${digits(omega[pair], 5)}) = ${digits(value, 9)}`;
+  };
+  page.map.show({
+    rows: tokens, columns: values.length / tokens, values, limits: [-1, 1], rowAt: (r) => first + r, cell,
+    row: "position", column: isSinusoidal(state) ? "column" : "pair",
+  });
+}
+function showCurves(page, state, table) {
+  const { dim, tokens, first, pair } = state, positions = Array.from({ length: tokens }, (_, i) => first + i);
+  const column = (values, width, c) => positions.map((_, r) => values[r * width + c]), [sine, cosine] = columnsOf(pair, state);
+  const [sines, cosines] = isSinusoidal(state)
+    ? [column(table, dim, sine), column(table, dim, cosine)]
+    : [column(table.sin, dim / 2, pair), column(table.cos, dim / 2, pair)];
+  page.curves.show({
+    x: positions, xName: "position", yName: "value", yLimits: [-1.08, 1.08],
+    series: [{ name: `sine, pair ${pair}`, y: sines }, { name: `cosine, pair ${pair}`, y: cosines }],
+  });
+}
+function showWavelengths(page, { dim, base, tokens, pair }, omega) {
+  const half = dim / 2, lengths = Array.from(omega, (one) => (2 * Math.PI) / one);
+  const isInside = tokens >= lengths[0] && tokens <= lengths[half - 1];
+  page.waves.show({
+    series: [{ name: "wavelength", y: lengths, points: half <= 64 }], xName: "pair", yName: "positions", yLog: true,
+    yMarks: isInside ? [{ at: tokens, name: `${tokens} positions are shown`, left: true }] : [],
+    xMarks: half > 1 ? [{ at: pair, name: `pair ${pair}` }] : [],
+    read: (i) => `Pair ${i} repeats after ${digits(lengths[i], 6)} positions: ${digits(omega[i], 6)} radians each`,
+  });
+  const slow = lengths.filter((length) => length > tokens).length;
+  page.fact.show(`Pair ${pair} rotates by ω = ${whole(base)}<sup>−${2 * pair}/${dim}</sup> = ${digits(omega[pair], 6)} radians per position, so it
+      repeats after 2π/ω = ${digits(lengths[pair], 6)} positions. ${slow === 1 ? "One pair does" : `${slow} of ${half} pairs do`} not complete one turn in ${tokens} positions.`);
+}

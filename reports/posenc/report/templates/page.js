@@ -1,4 +1,7 @@
 // Filters, charts and the drawer of cases. All numbers come from the records that the page carries.
+//
+// `data` is what page_data() in page.py writes: { colors: { backend: color }, timings, curves, pairs }. A timing is a row of the
+// table: the names of its columns are below, ns, lo and hi are its interval, roof is the roofline in GB/s.
 "use strict";
 const data = JSON.parse(document.getElementById("data").textContent);
 const form = document.getElementById("filters");
@@ -31,13 +34,14 @@ document.addEventListener("click", async (event) => {
   setTimeout(() => (button.textContent = "Copy"), 1500);
 });
 function command(text) {
-  const button = element("button", { type: "button", class: "copy", "data-copy": text, "aria-label": `Copy the command ${text}` }, "Copy");
+  const spoken = { "data-copy": text, "aria-label": `Copy the command ${text}` };
+  const button = element("button", { type: "button", class: "copy", ...spoken }, "Copy");
   return element("span", { class: "command" }, element("code", {}, text), button);
 }
 
 // ---- timings: filters and table ----
 // Unsorted, the rows of a case stand together below its name. A sorted table has one row after the other.
-const columns = [
+const columns = [ // name, title, and the format of its numbers
   ["machine", "CPU"], ["kernel", "Kernel"], ["dtype", "Type"], ["numerics", "Numerics"], ["shape", "Shape"],
   ["level", "Memory"], ["backend", "Backend"], ["ns", "Time", "time"], ["width", "±", "spread"], ["gbps", "GB/s"], ["share", "% of roofline", "percent"],
   ["bound", "Bound by"], ["libm", "vs plain C", "times"], ["autovec", "vs compiler", "times"], ["error", "Worst error", "errorText"],
@@ -53,15 +57,15 @@ for (const row of timings) {
 }
 const varies = (name) => new Set(timings.map((row) => row[name])).size > 1;
 const useful = columns.filter(([name]) => !["machine", "dtype", "numerics"].includes(name) || varies(name));
-const first = 60;
-let order = { by: null, up: true }, limit = first, chart = timings.length ? "speed" : "position";
-const shown = () => useful.filter(([name]) => order.by || !ofCase.has(name));
+const FIRST_ROWS = 60; // until all are asked for
+let order = { by: null, up: true }, limit = FIRST_ROWS, chart = timings.length ? "speed" : "position";
+const shownColumns = () => useful.filter(([name]) => order.by || !ofCase.has(name));
 
-const three = (value) => (value >= 99.95 ? value.toFixed(0) : value >= 9.995 ? value.toFixed(1) : value.toFixed(2));
+const threeDigits = (value) => (value >= 99.95 ? value.toFixed(0) : value >= 9.995 ? value.toFixed(1) : value.toFixed(2));
 const time = (ns) => {
-  for (const [most, scale, unit] of [[999.5, 1, "ns"], [999.5e3, 1e3, "µs"], [999.5e6, 1e6, "ms"]])
-    if (ns < most) return `${three(ns / scale)} ${unit}`;
-  return `${three(ns / 1e9)} s`;
+  for (const [end, scale, unit] of [[999.5, 1, "ns"], [999.5e3, 1e3, "µs"], [999.5e6, 1e6, "ms"]])
+    if (ns < end) return `${threeDigits(ns / scale)} ${unit}`;
+  return `${threeDigits(ns / 1e9)} s`;
 };
 const format = {
   time: (row) => (row.ns ? time(row.ns) : "–"),
@@ -72,13 +76,16 @@ const format = {
 };
 const cell = (row, [name, , kind]) => {
   if (kind) return format[kind](row, name);
-  if (name === "gbps") return row.gbps ? three(row.gbps) : "–";
+  if (name === "gbps") return row.gbps ? threeDigits(row.gbps) : "–";
   if (name === "standing") return row.rejected || row.standing;
   return row[name] ?? "–";
 };
-const keyOf = (row) => `${row.machine} ${row.case}`;
-const aboutCase = (row) => ["kernel", "dtype", "numerics", "level", "machine"]
-  .filter((name) => row[name] && (name === "kernel" || name === "level" || varies(name))).map((name) => row[name]).join(", ");
+const caseOf = (row) => `${row.machine} ${row.case}`;
+const beginsCase = (rows, at) => !order.by && (!at || caseOf(rows[at]) !== caseOf(rows[at - 1]));
+function aboutCase(row) {
+  const isTold = (name) => row[name] && (name === "kernel" || name === "level" || varies(name));
+  return ["kernel", "dtype", "numerics", "level", "machine"].filter(isTold).map((name) => row[name]).join(", ");
+}
 
 for (const select of form ? form.querySelectorAll("select") : []) {
   const values = [...new Set(timings.map((row) => row[select.name]).filter((value) => value))];
@@ -101,7 +108,7 @@ function filtered() {
 }
 function drawHead() {
   const head = document.querySelector("#timings thead tr");
-  head.replaceChildren(...shown().map(([name, title]) => {
+  head.replaceChildren(...shownColumns().map(([name, title]) => {
     const sorted = order.by === name;
     const button = element("button", { type: "button", "data-by": name }, `${title}${sorted ? (order.up ? " ▲" : " ▼") : ""}`);
     button.addEventListener("click", () => {
@@ -116,14 +123,12 @@ function drawHead() {
 }
 function drawRow(row) {
   const line = element("tr");
-  for (const column of shown()) {
-    const text = cell(row, column), made = element("td", { class: numeric.has(column[0]) ? "n" : column[0] });
-    if (column[0] === "backend") {
+  for (const column of shownColumns()) {
+    const [name] = column, text = cell(row, column), made = element("td", { class: numeric.has(name) ? "n" : name });
+    if (name === "backend") {
       made.className = "";
-      const name = element("span", { class: "backend" }, element("i"), text);
-      name.firstChild.style.background = data.colors[text];
-      made.append(name);
-    } else if (column[0] === "standing") {
+      made.append(swatch(text, data.colors[text]));
+    } else if (name === "standing") {
       made.append(element(row.standing === "fastest" ? "b" : "span", row.standing === "wrong" ? { class: "bad" } : {}, text));
     } else made.append(text);
     line.append(made);
@@ -133,8 +138,8 @@ function drawRow(row) {
 function drawRows(rows) {
   const lines = [];
   rows.slice(0, limit).forEach((row, at) => {
-    if (!order.by && (!at || keyOf(row) !== keyOf(rows[at - 1]))) {
-      const name = element("th", { colspan: shown().length, scope: "rowgroup" }, row.shape, element("small", {}, aboutCase(row)));
+    if (beginsCase(rows, at)) {
+      const name = element("th", { colspan: shownColumns().length, scope: "rowgroup" }, row.shape, element("small", {}, aboutCase(row)));
       lines.push(element("tr", { class: "group" }, name));
     }
     lines.push(drawRow(row));
@@ -146,16 +151,17 @@ function drawRows(rows) {
 }
 function update() {
   const rows = filtered(), by = useful.find(([name]) => name === order.by);
-  document.getElementById("found").textContent = timings.length
-    ? `${rows.length} of ${timings.length} timings, ${by ? `sorted by: ${by[1]}` : "case by case; press a column to sort"}` : "No timings in these records.";
+  const how = by ? `sorted by: ${by[1]}` : "case by case; press a column to sort";
+  const words = timings.length ? `${rows.length} of ${timings.length} timings, ${how}` : "No timings in these records.";
+  document.getElementById("found").textContent = words;
   drawHead();
   drawRows(rows);
   drawChart(rows);
 }
 if (form) {
-  for (const kind of ["input", "change"]) form.addEventListener(kind, () => { limit = first; update(); });
+  for (const kind of ["input", "change"]) form.addEventListener(kind, () => { limit = FIRST_ROWS; update(); });
   form.addEventListener("submit", (event) => event.preventDefault());
-  form.addEventListener("reset", () => setTimeout(() => { order = { by: null, up: true }; limit = first; update(); }));
+  form.addEventListener("reset", () => setTimeout(() => { order = { by: null, up: true }; limit = FIRST_ROWS; update(); }));
   document.getElementById("more").addEventListener("click", () => { limit = Infinity; update(); });
 }
 
@@ -181,6 +187,7 @@ function select(tab) {
   drawChart(filtered());
   return tab;
 }
+// Replaces what is in an element by an SVG.
 function svgIn(where, width, height, label) {
   where.replaceChildren();
   return d3.select(where).append("svg").attr({ viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label });
@@ -192,12 +199,14 @@ function axis(svg, scale, orient, transform, ticks, text) {
 }
 const message = (text) => figure.replaceChildren(element("p", { class: "key" }, text));
 const widthOf = (where) => Math.max(300, Math.min(1300, where.clientWidth || 640));
-const powers = (low, high, most = 9) => {
+// Round numbers for a logarithmic axis, at most so many: 1, 2, 5, 10, ... or, on long axes, powers of ten.
+function powers(low, high, most = 9) {
   const found = [];
   for (let k = Math.floor(Math.log10(low)); 10 ** k <= high * 1.001; k++)
-    for (const digit of high / low > 300 ? [1] : [1, 2, 5]) if (digit * 10 ** k >= low * 0.999 && digit * 10 ** k <= high * 1.001) found.push(digit * 10 ** k);
-  return found.filter((_, at) => found.length <= most || at % Math.ceil(found.length / most) === 0);
-};
+    found.push(...(high / low > 300 ? [1] : [1, 2, 5]).map((digit) => digit * 10 ** k));
+  const inside = found.filter((value) => value >= low * 0.999 && value <= high * 1.001);
+  return inside.filter((_, at) => inside.length <= most || at % Math.ceil(inside.length / most) === 0);
+}
 // Cuts a text that is longer than its room, at its end or at its start.
 function fit(room, atStart = false) {
   const text = this.textContent;
@@ -206,12 +215,13 @@ function fit(room, atStart = false) {
     this.textContent = atStart ? `…${text.slice(-kept)}` : `${text.slice(0, kept)}…`;
   }
 }
+function swatch(name, color) {
+  const made = element("span", { class: "backend" }, element("i"), name);
+  made.firstChild.style.background = color;
+  return made;
+}
 function caption(where, text, series = []) {
-  const names = series.map(([name, color]) => {
-    const made = element("span", { class: "backend" }, element("i"), name);
-    made.firstChild.style.background = color || "var(--quiet)";
-    return made;
-  });
+  const names = series.map(([name, color]) => swatch(name, color || "var(--quiet)"));
   where.append(element("p", { class: "key" }, text), ...(names.length ? [element("p", { class: "legend" }, ...names)] : []));
 }
 function drawChart(rows) {
@@ -225,10 +235,11 @@ function drawSpeed(all) {
   const w = widthOf(figure), left = Math.min(order.by ? 0.45 * w : 130, 0.45 * w), titles = [];
   let height = 22;
   for (const [at, row] of rows.entries()) {
-    if (!order.by && (!at || keyOf(row) !== keyOf(rows[at - 1]))) titles.push({ row, y: (height += step + 6) - step / 2 });
+    if (beginsCase(rows, at)) titles.push({ row, y: (height += step + 6) - step / 2 });
     row.y = (height += step) - step / 2;
   }
-  const rates = rows.flatMap((row) => [row.gbps, row.gbps * row.ns / row.hi, row.gbps * row.ns / row.lo, row.roof || row.gbps]);
+  const slowest = (row) => row.gbps * row.ns / row.hi, fastest = (row) => row.gbps * row.ns / row.lo; // ends of the interval
+  const rates = rows.flatMap((row) => [row.gbps, slowest(row), fastest(row), row.roof || row.gbps]);
   const x = d3.scale.log().domain([d3.min(rates) / 1.15, d3.max(rates) * 1.15]).range([left, w - 16]);
   const svg = svgIn(figure, w, height + 4, `Useful GB/s of ${rows.length} timings with their intervals; a red mark is the roofline. The table has the numbers.`);
   const ticks = powers(...x.domain(), 8);
@@ -239,19 +250,21 @@ function drawSpeed(all) {
   const line = svg.selectAll("g.row").data(rows).enter().append("g").attr({ class: "row", transform: (row) => `translate(0,${row.y})` });
   line.append("text").attr({ x: left - 8, dy: "0.35em", "text-anchor": "end" })
     .text((row) => (order.by ? `${row.short} ${row.backend}` : row.backend)).each(function () { fit.call(this, left - 10, true); });
-  line.append("line").attr({ class: "interval", x1: (row) => x(row.gbps * row.ns / row.hi), x2: (row) => x(row.gbps * row.ns / row.lo) });
+  line.append("line").attr({ class: "interval", x1: (row) => x(slowest(row)), x2: (row) => x(fastest(row)) });
   line.filter((row) => row.roof).append("line").attr({ class: "roof", x1: (row) => x(row.roof), x2: (row) => x(row.roof), y1: -8, y2: 8 });
   line.append("circle").attr({ class: "dot", r: 5, cx: (row) => x(row.gbps) }).style("fill", (row) => data.colors[row.backend]);
-  line.append("title").text((row) => `${row.shape}, ${row.backend}: ${three(row.gbps)} GB/s, ${format.time(row)} ±${format.spread(row)}, ${format.percent(row, "share")} of roofline`);
+  line.append("title").text((row) => `${row.shape}, ${row.backend}: ${threeDigits(row.gbps)} GB/s, ${format.time(row)} ±${format.spread(row)}, ` +
+    `${format.percent(row, "share")} of roofline`);
   const of = timed.length > rows.length ? `The first ${rows.length} of ${timed.length} timings. ` : "";
   caption(figure, `${of}Useful GB/s with the 99 % interval; larger is better. A red mark is the roofline.`);
 }
+// A dot for each timing, in the metric of errors that most of them have.
 function drawTradeoff(all) {
   const rows = all.filter((row) => row.libm && row.error > 0 && row.metric !== "exact");
-  const counts = d3.nest().key((row) => row.metric).entries(rows).sort((a, b) => b.values.length - a.values.length);
+  const byMetric = d3.nest().key((row) => row.metric).entries(rows).sort((a, b) => b.values.length - a.values.length);
   if (!rows.length) return message("No timing that fits these filters has both an error and a speed against plain C.");
-  const points = counts[0].values, w = widthOf(figure), height = Math.min(460, w * 0.75), left = 48, bottom = 24;
-  const unit = { pair_ulp: "ulp of the larger product", abs: "absolute error", ulp: "ulp" }[counts[0].key] || counts[0].key;
+  const { key: metric, values: points } = byMetric[0], w = widthOf(figure), height = Math.min(460, w * 0.75), left = 48, bottom = 24;
+  const unit = { pair_ulp: "ulp of the larger product", abs: "absolute error", ulp: "ulp" }[metric] || metric;
   const pad = (values, by) => [d3.min(values) / by, d3.max(values) * by];
   const x = d3.scale.log().domain(pad(points.map((row) => row.error), 1.4)).range([left, w - 16]);
   const y = d3.scale.log().domain(pad(points.map((row) => row.libm), 1.3)).range([height - bottom, 12]);
@@ -264,10 +277,11 @@ function drawTradeoff(all) {
   caption(figure, `Upwards: times as fast as plain C; larger is better. To the right: largest error in ${unit}; smaller is better.`,
     [...new Set(points.map((row) => row.backend))].map((name) => [name, data.colors[name]]));
 }
+// A curve of errors by position for each backend and numerics mode.
 function drawPosition() {
   const wanted = new FormData(form);
-  const curves = data.curves.filter((curve) =>
-    ["machine", "backend", "numerics"].every((name) => !wanted.get(name) || !curve[name] || curve[name] === wanted.get(name)));
+  const fits = (curve, name) => !wanted.get(name) || !curve[name] || curve[name] === wanted.get(name);
+  const curves = data.curves.filter((curve) => ["machine", "backend", "numerics"].every((name) => fits(curve, name)));
   if (!curves.length) return message("No errors by position fit these filters. posenc report measures them for kernels that make tables.");
   const w = widthOf(figure), height = Math.min(460, w * 0.8), left = 48, bottom = 24;
   const errors = curves.flatMap((curve) => curve.errors.filter((error) => error > 0)), least = d3.min(errors) / 3;
@@ -283,6 +297,7 @@ function drawPosition() {
     .append("title").text((curve) => curve.curve);
   caption(figure, "Upwards: largest absolute error of cosine and sine. To the right: position.", curves.map((curve) => [curve.curve, data.colors[curve.backend]]));
 }
+// A line for each pair of a comparison, below one for the A/A control.
 function drawForest() {
   const where = document.getElementById("forest");
   if (!where) return;
@@ -290,14 +305,17 @@ function drawForest() {
   const rows = data.pairs.filter((row) => row.ratio), controls = rows.map((row) => row.control).filter((value) => value);
   if (!rows.length) return;
   const w = widthOf(where), left = w * 0.46, step = 20, top = 26, drawn = rows.slice(0, 60);
-  const lines = [{ name: "A/A control: base against itself", ratio: d3.median(controls) || 1, lo: d3.min(controls) || 1, hi: d3.max(controls) || 1, verdict: "control" }, ...drawn];
-  const height = top + step * lines.length + 8, most = d3.max(lines, (row) => Math.max(Math.abs(row.lo - 1), Math.abs(row.hi - 1), 0.04)) * 1.1;
+  const range = { ratio: d3.median(controls) || 1, lo: d3.min(controls) || 1, hi: d3.max(controls) || 1 };
+  const lines = [{ name: "A/A control: base against itself", ...range, verdict: "control" }, ...drawn];
+  const height = top + step * lines.length + 8;
+  const most = d3.max(lines, (row) => Math.max(Math.abs(row.lo - 1), Math.abs(row.hi - 1), 0.04)) * 1.1; // change of time
   const x = d3.scale.linear().domain([1 - Math.min(most, 0.95), 1 + most]).range([left, w - 28]);
   const svg = svgIn(where, w, height + 24, `Change of time of ${drawn.length} cases with their intervals, the A/A control first. The tables of verdicts have the numbers.`);
   const noise = d3.median(rows, (row) => row.noise) || 0.01;
   svg.append("rect").attr({ class: "band", x: x(1 - noise), width: x(1 + noise) - x(1 - noise), y: top - 4, height: height - top });
   svg.append("line").attr({ class: "grid", x1: x(1), x2: x(1), y1: top - 4, y2: height });
-  axis(svg, x, "bottom", `translate(0,${height})`, x.ticks(w < 500 || most > 10 ? 3 : 6), (value) => most > 10 ? `${value}×` : `${value >= 1 ? "+" : "−"}${Math.abs(100 * (value - 1)).toFixed(most < 0.05 ? 1 : 0)} %`);
+  const percent = (value) => `${value >= 1 ? "+" : "−"}${Math.abs(100 * (value - 1)).toFixed(most < 0.05 ? 1 : 0)} %`;
+  axis(svg, x, "bottom", `translate(0,${height})`, x.ticks(w < 500 || most > 10 ? 3 : 6), (value) => (most > 10 ? `${value}×` : percent(value)));
   svg.append("text").attr({ x: left, y: 12, class: "quiet" }).text("◀ faster");
   svg.append("text").attr({ x: w - 2, y: 12, "text-anchor": "end", class: "quiet" }).text("slower ▶");
   const line = svg.selectAll("g.row").data(lines).enter().append("g").attr({ class: "row", transform: (_, at) => `translate(0,${top + step * (at + 0.5)})` });
@@ -354,19 +372,22 @@ async function openCell(button) {
   const cell = checks.cells[`${machine} ${kernel} ${backend}`];
   const found = checks.checks.filter((values) => values.at(-1).includes(cell))
     .map((values) => ({ backend, ...Object.fromEntries(checks.columns.map((name, at) => [name, values[at]])) }));
-  const failed = (check) => ["fail", "crash"].includes(check.status);
-  found.sort((a, b) => failed(b) - failed(a));
+  const hasFailed = (check) => ["fail", "crash"].includes(check.status);
+  found.sort((a, b) => hasFailed(b) - hasFailed(a));
+  const caseLine = (check) => {
+    const status = element("b", { class: hasFailed(check) ? "bad" : "good" }, check.status);
+    const line = element("details", {}, element("summary", {}, status, ` ${check.case} `, element("small", {}, check.suite)));
+    line.addEventListener("toggle", () => line.open && !line.querySelector("dl") && line.append(caseDetails(check)));
+    return line;
+  };
   const filter = element("input", { type: "search", placeholder: "filter the cases", "aria-label": "Filter the cases" });
   const list = element("div"), count = element("p", { role: "status" });
   const draw = () => {
     const words = filter.value.toLowerCase().split(/\s+/);
-    const some = found.filter((check) => words.every((word) => `${check.case} ${check.suite} ${check.status}`.toLowerCase().includes(word)));
-    count.textContent = `${some.length} of ${found.length} checks, ${some.filter(failed).length} failed`;
-    list.replaceChildren(...some.slice(0, 200).map((check) => {
-      const line = element("details", {}, element("summary", {}, element("b", { class: failed(check) ? "bad" : "good" }, check.status), ` ${check.case} `, element("small", {}, check.suite)));
-      line.addEventListener("toggle", () => line.open && !line.querySelector("dl") && line.append(caseDetails(check)));
-      return line;
-    }), some.length > 200 ? "Filter to see the others." : "");
+    const textOf = (check) => `${check.case} ${check.suite} ${check.status}`.toLowerCase();
+    const fitting = found.filter((check) => words.every((word) => textOf(check).includes(word)));
+    count.textContent = `${fitting.length} of ${found.length} checks, ${fitting.filter(hasFailed).length} failed`;
+    list.replaceChildren(...fitting.slice(0, 200).map(caseLine), fitting.length > 200 ? "Filter to see the others." : "");
   };
   filter.addEventListener("input", draw);
   drawerBody.replaceChildren(filter, count, list);
