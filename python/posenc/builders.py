@@ -6,7 +6,7 @@ Each result is a new NumPy array, which a function of the library of the same na
 from typing import TYPE_CHECKING, Any, NamedTuple, Sequence, Tuple
 
 from . import _core
-from .arrays import Error, empty
+from .arrays import Error, empty_numpy
 
 if TYPE_CHECKING:
     import numpy
@@ -24,7 +24,7 @@ def _build(
     builder: str, shape: Sequence[int], dtype: str, *integers: int, number: float = 0.0, inputs: Tuple[Any, ...] = ()
 ) -> "numpy.ndarray[Any, Any]":
     """Returns a new array that posenc_BUILDER() fills. The arguments are in the order of the C function."""
-    array = empty(shape, dtype)
+    array = empty_numpy(shape, dtype)
     _core.build(builder, integers, number, inputs, array)
     return array
 
