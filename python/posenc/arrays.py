@@ -127,7 +127,7 @@ def _to_jax(first: Any, second: Any = None) -> Any:
 
 
 def converter(framework: str) -> Converter:
-    """Returns the function that makes arrays of a framework. JAX has no writable ones, so calls write those of NumPy."""
+    """Returns the function that makes arrays of a framework. JAX has no writable ones: calls write those of NumPy."""
     return _to_jax if framework == "jax" else None
 
 

@@ -125,6 +125,8 @@ def padding_positions(mask: Any, padding_idx: int) -> "numpy.ndarray[Any, Any]":
     return _build("padding_positions", [batch, tokens], "int32", batch, tokens, padding_idx, inputs=(marks,))
 
 
-def learned_fill_normal(seed: int, rows: int, dim: int, sigma: float = 0.02, first_row: int = 0) -> "numpy.ndarray[Any, Any]":
-    """Returns initial values of a learned table, float32 [rows, dim], from N(0, sigma). The bits follow from the seed."""
+def learned_fill_normal(
+    seed: int, rows: int, dim: int, sigma: float = 0.02, first_row: int = 0
+) -> "numpy.ndarray[Any, Any]":
+    """Returns initial values of a learned table, float32 [rows, dim], from N(0, sigma). The seed determines the bits."""
     return _build("learned_fill_normal", [rows, dim], "float32", seed, first_row, rows, dim, number=sigma)
