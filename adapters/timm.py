@@ -27,9 +27,8 @@ def rotate_half(x, cos, sin):
 
 
 @implements("window_bias", "gen_relative_position_index()")
-def make_window_bias(table, index, *, window_height, window_width, window_class, scattered):
-    # timm makes the index itself, so that a problem whose index holds other rows is declined.
+def make_window_bias(table, index, *, window_height, window_width, window_class):
     rows = gen_relative_position_index((window_height, window_width), class_token=bool(window_class))
-    if scattered or table.shape[0] <= int(rows.max()):
+    if not rows.to(index.dtype).equal(index):
         raise NotImplementedError("its own index only")
     return table[rows.flatten()].reshape(*rows.shape, -1).permute(2, 0, 1)[None]
