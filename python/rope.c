@@ -22,33 +22,20 @@ struct member {
 };
 
 /* clang-format off */
-#define MEMBER(type, name, words) { #name, type, offsetof(struct posenc_freqs_spec, name), words }
+#define MEMBER(type, name) { #name, type, offsetof(struct posenc_freqs_spec, name), NULL }
+#define CHOICE_OF(words, name) { #name, CHOICE, offsetof(struct posenc_freqs_spec, name), words }
 static const struct member members[] = {
-    MEMBER(NUMBER, rope_theta, NULL),
-    MEMBER(CHOICE, scaling, "none linear llama3 yarn dynamic ntk longrope proportional resonance resonance_yarn"),
-    MEMBER(NUMBER, factor, NULL),
-    MEMBER(NUMBER, original_max_position_embeddings, NULL),
-    MEMBER(NUMBER, low_freq_factor, NULL),
-    MEMBER(NUMBER, high_freq_factor, NULL),
-    MEMBER(NUMBER, beta_fast, NULL),
-    MEMBER(NUMBER, beta_slow, NULL),
-    MEMBER(BOOL, truncate, NULL),
-    MEMBER(NUMBER, attention_factor, NULL),
-    MEMBER(NUMBER, mscale, NULL),
-    MEMBER(NUMBER, mscale_all_dim, NULL),
-    MEMBER(NUMBER, max_position_embeddings, NULL),
-    MEMBER(INTEGER, seq_len, NULL),
-    MEMBER(NUMBER, partial_rotary_factor, NULL),
-    MEMBER(LIST, short_factor, NULL),
-    MEMBER(LIST, long_factor, NULL),
-    MEMBER(SECTION, mrope_section, NULL),
-    MEMBER(CHOICE, mrope_layout, "qwen2_vl qwen3_vl qwen2_vl_vision pixtral kimi"),
-    MEMBER(NUMBER, xpos_scale_base, NULL),
-    MEMBER(NUMBER, xpos_centre, NULL),
-    MEMBER(BOOL, xpos_inverse, NULL),
-    MEMBER(LIST, values, NULL),
-    MEMBER(CHOICE, numerics, "exact hf_f32 ggml_f32 torch_exp_f32"),
-    MEMBER(CHOICE, spacing, "exponent endpoint"),
+    MEMBER(NUMBER, rope_theta),
+    CHOICE_OF("none linear llama3 yarn dynamic ntk longrope proportional resonance resonance_yarn", scaling),
+    MEMBER(NUMBER, factor), MEMBER(NUMBER, original_max_position_embeddings),
+    MEMBER(NUMBER, low_freq_factor), MEMBER(NUMBER, high_freq_factor),
+    MEMBER(NUMBER, beta_fast), MEMBER(NUMBER, beta_slow), MEMBER(BOOL, truncate),
+    MEMBER(NUMBER, attention_factor), MEMBER(NUMBER, mscale), MEMBER(NUMBER, mscale_all_dim),
+    MEMBER(NUMBER, max_position_embeddings), MEMBER(INTEGER, seq_len), MEMBER(NUMBER, partial_rotary_factor),
+    MEMBER(LIST, short_factor), MEMBER(LIST, long_factor), MEMBER(SECTION, mrope_section),
+    CHOICE_OF("qwen2_vl qwen3_vl qwen2_vl_vision pixtral kimi", mrope_layout),
+    MEMBER(NUMBER, xpos_scale_base), MEMBER(NUMBER, xpos_centre), MEMBER(BOOL, xpos_inverse), MEMBER(LIST, values),
+    CHOICE_OF("exact hf_f32 ggml_f32 torch_exp_f32", numerics), CHOICE_OF("exponent endpoint", spacing),
 };
 enum { N_MEMBERS = sizeof members / sizeof *members, MAX_LISTS = 3 };
 /* clang-format on */

@@ -1,6 +1,7 @@
 """Arrays that calls reject, memory that calls keep, and threads: what array.c and kernels.c do around a kernel."""
 
 import array
+import contextlib
 import ctypes
 import gc
 import sys
@@ -252,58 +253,54 @@ def test_devices() -> None:
 # ---- Memory ----
 
 
-def calls() -> Dict[str, Callable[[Any], Any]]:
-    """Returns calls of x that succeed, and calls that fail at each stage."""
-    return {
-        "new": lambda x: posenc.rope_half(x, COS, SIN),
-        "out": lambda x: posenc.rope_half(x, COS, SIN, out=x),
-        "keywords": lambda x: posenc.rope_half(x=x, cos=COS, sin=SIN, positions=POSITIONS),
-        "pair": lambda x: posenc.rope_table(FREQS, POSITIONS),
-        "name": lambda x: posenc.rope_half(x, COS, SIN, nonsense=x),
-        "array": lambda x: posenc.rope_half(x, COS, object()),
-        "dtype": lambda x: posenc.rope_half(x, COS, FLOAT64),
-        "library": lambda x: posenc.rope_half(x, COS, SIN, 99),
-        "rope": lambda x: ROPE(x, x),
-        "in place": lambda x: ROPE(x, positions=POSITIONS, inplace=True),
-        "freqs": lambda x: ROPE.freqs.inv_freq,
-        "spec": lambda x: posenc.Frequencies(8, short_factor=[1, 2, 3, 4], long_factor=[1, 2], scaling="longrope"),
-        "alibi": lambda x: posenc.alibi(SLOPES, queries=2, keys=2),
-        "buckets": lambda x: posenc.t5_bias_add(SCORES, BUCKETS, BIAS),
-    }
+CALLS: Dict[str, Callable[[Any], Any]] = {  # of an array, some of which fail, each at another stage
+    "new": lambda x: posenc.rope_half(x, COS, SIN),
+    "out": lambda x: posenc.rope_half(x, COS, SIN, out=x),
+    "keywords": lambda x: posenc.rope_half(x=x, cos=COS, sin=SIN, positions=POSITIONS),
+    "pair": lambda x: posenc.rope_table(FREQS, POSITIONS),
+    "name": lambda x: posenc.rope_half(x, COS, SIN, nonsense=x),
+    "array": lambda x: posenc.rope_half(x, COS, object()),
+    "dtype": lambda x: posenc.rope_half(x, COS, FLOAT64),
+    "library": lambda x: posenc.rope_half(x, COS, SIN, 99),
+    "rope": lambda x: ROPE(x, x),
+    "in place": lambda x: ROPE(x, positions=POSITIONS, inplace=True),
+    "freqs": lambda x: ROPE.freqs.inv_freq,
+    "spec": lambda x: posenc.Frequencies(8, short_factor=[1, 2, 3, 4], long_factor=[1, 2], scaling="longrope"),
+    "alibi": lambda x: posenc.alibi(SLOPES, queries=2, keys=2),
+    "buckets": lambda x: posenc.t5_bias_add(SCORES, BUCKETS, BIAS),
+}
 
 
 def attempt(call: Callable[[Any], Any], x: Any) -> None:
-    try:
+    with contextlib.suppress(ValueError, TypeError):
         call(x)
-    except (ValueError, TypeError):
-        pass
 
 
-@pytest.mark.parametrize("name", calls())
+@pytest.mark.parametrize("name", CALLS)
 def test_no_reference_is_kept(name: str, framework_name: str) -> None:
     x = Framework(framework_name, "float32").array(heads())
     objects = (x, COS, SIN, FREQS, POSITIONS, SLOPES, SCORES, BIAS, BUCKETS, BUCKETS.thresholds, FLOAT64, ROPE,
                ROPE._handle)  # fmt: skip
-    attempt(calls()[name], x)
+    attempt(CALLS[name], x)
     before = [sys.getrefcount(one) for one in objects]
     for _ in range(50):
-        attempt(calls()[name], x)
+        attempt(CALLS[name], x)
     after = [sys.getrefcount(one) for one in objects]
     assert [abs(a - b) < 25 for a, b in zip(after, before)] == [True] * len(objects), (before, after)
 
 
-@pytest.mark.parametrize("name", calls())
+@pytest.mark.parametrize("name", CALLS)
 def test_no_memory_is_kept(name: str) -> None:
     x = heads()
     for _ in range(20):
-        attempt(calls()[name], x)
+        attempt(CALLS[name], x)
     gc.freeze()  # what was there before is not searched
     tracemalloc.start()
     try:
         gc.collect()
         before = tracemalloc.get_traced_memory()[0]
         for _ in range(3000):
-            attempt(calls()[name], x)
+            attempt(CALLS[name], x)
         gc.collect()
         grown = tracemalloc.get_traced_memory()[0] - before
     finally:

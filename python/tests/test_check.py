@@ -13,7 +13,7 @@ import pytest
 
 np = pytest.importorskip("numpy", reason="python3-numpy is missing")
 
-from conftest import ROOT  # noqa: E402
+from conftest import ROOT, python_blocks  # noqa: E402
 from references import FUNCTIONS, rotate, rotate_adjacent, rotate_f64, table  # noqa: E402
 
 import posenc  # noqa: E402
@@ -270,15 +270,14 @@ def test_a_program_that_cannot_check_is_an_error(tmp_path: Path, monkeypatch: py
 
 @pytest.mark.filterwarnings("ignore:Unknown pytest.mark.posenc")  # if the plug-in is not installed
 def test_the_code_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    page = (ROOT / "docs" / "check.md").read_text(encoding="utf-8")
     names: Dict[str, Any] = {"__name__": "page"}
-    for code in re.findall("```python\n(.*?)```", page, re.S):
+    for code in python_blocks("docs/check.md"):
         if "transformers" not in code or importlib.util.find_spec("transformers"):
             exec(code, names)
     assert {"test_rotation", "test_table"} <= set(names)
     out = capsys.readouterr().out
     assert "FAIL" not in out
-    printed = re.findall("```\n((?:PASS|FAIL).*?)```", page, re.S)
+    printed = re.findall("```\n((?:PASS|FAIL).*?)```", (ROOT / "docs" / "check.md").read_text("utf-8"), re.S)
     assert out.startswith(printed[0])
 
     def rotate(x: Any, cos: Any, sin: Any, rotary_dim: int) -> Any:
@@ -287,21 +286,18 @@ def test_the_code_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert f"{posenc.check(rotate)}\n" == printed[1]
 
 
-def readme_block() -> str:
-    (block,) = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text("utf-8"), re.M | re.S)
-    return str(block)
-
-
 def test_readme_rotates_and_checks_a_function(capsys: pytest.CaptureFixture[str]) -> None:
+    (block,) = python_blocks("README.md")
     names: Dict[str, Any] = {}
-    exec(readme_block().partition("\nfrom transformers")[0], names)
+    exec(block.partition("\nfrom transformers")[0], names)
     assert names["q"].shape == (512, 32, 128)
     assert re.match(r"PASS  rope_table by table \(numpy, f32, hf_f32.*\): \d+ passed", capsys.readouterr().out)
 
 
 def test_readme_checks_a_module(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("transformers", reason="transformers is missing")
-    exec("import posenc\nfrom transformers" + readme_block().partition("\nfrom transformers")[2], {})
+    (block,) = python_blocks("README.md")
+    exec("import posenc\nfrom transformers" + block.partition("\nfrom transformers")[2], {})
     assert capsys.readouterr().out.startswith("PASS  rope_table by LlamaRotaryEmbedding (torch, f32, hf_f32): ")
 
 

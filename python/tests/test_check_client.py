@@ -10,12 +10,12 @@ import pytest
 
 np = pytest.importorskip("numpy", reason="python3-numpy is missing")
 
+from conftest import ROOT  # noqa: E402
+
 from posenc.checking.arrays import NAMES, Message, Tensor, converter, tensor_of  # noqa: E402
 from posenc.checking.arrays import read_message, write_message  # noqa: E402
 from posenc.checking.client import Client, UnknownParameter  # noqa: E402
 from posenc.checking.kernels import KERNELS, markdown  # noqa: E402
-
-DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 def prompt(kernel: str = "rope_half", arrays: Dict[str, Any] = {}, outputs: Any = None, **parameters: Any) -> Message:
@@ -193,4 +193,4 @@ def test_hello_names_only_the_offer() -> None:
 
 
 def test_the_page_has_the_table_of_kernels() -> None:
-    assert markdown() in (DOCS / "check.md").read_text(encoding="utf-8")
+    assert markdown() in (ROOT / "docs" / "check.md").read_text(encoding="utf-8")

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 import numpy as np
 import posenc
 import pytest
-from conftest import ROOT, Framework
+from conftest import Framework, python_blocks
 
 LLAMA: Dict[str, Any] = {
     "model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "num_hidden_layers": 2,
@@ -220,9 +219,7 @@ def test_builders_reject() -> None:
 
 def test_blocks_run_one_after_the_other(capsys: pytest.CaptureFixture[str]) -> None:
     names: Dict[str, Any] = {}
-    text = (ROOT / "docs" / "python.md").read_text("utf-8")
-    text = text.partition("## In a PyTorch model")[0]  # test_torch_ops.py has the rest
-    blocks = re.findall(r"^```python\n(.*?)^```$", text, re.M | re.S)
+    *blocks, _ = python_blocks("docs/python.md")  # test_torch_ops.py has the last one
     for block in blocks:
         exec(block, names)
     assert len(blocks) == 4
