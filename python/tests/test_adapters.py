@@ -1,4 +1,4 @@
-"""Adapters of other projects: `posenc scoreboard mine.py` has a row for each function, or the reason why there is none."""
+"""Adapters of other projects: `posenc scoreboard mine.py` has a row for each function, or says why there is none."""
 
 import os
 import re
