@@ -36,7 +36,7 @@ def first(x: Any, *_: Any) -> Any:
     return x.copy()
 
 
-# ---- messages ----
+# ---- Messages ----
 
 
 @pytest.mark.parametrize("end", [3, 8, 20, -1])
@@ -49,7 +49,7 @@ def test_a_stream_that_ends_within_a_message_is_an_error(end: int) -> None:
         read_message(stream)
 
 
-# ---- arrays ----
+# ---- Arrays ----
 
 
 @pytest.mark.parametrize("framework", ["numpy", "torch", "jax", "array_api_strict"])
@@ -85,7 +85,7 @@ def test_bfloat16_of_numpy_takes_ml_dtypes(monkeypatch: pytest.MonkeyPatch) -> N
         converter("numpy", None)(Tensor("BF16", (1,), b"\0\0"))
 
 
-# ---- arguments ----
+# ---- Arguments ----
 
 
 def test_a_function_gets_arrays_in_order_and_parameters_by_name() -> None:
@@ -139,7 +139,7 @@ def test_a_parameter_that_no_problem_has_is_an_error() -> None:
         answer(lambda x, cos, sin, base: x, prompt(rotary_dim=4))
 
 
-# ---- results ----
+# ---- Results ----
 
 WRONG = {
     "nothing": (lambda x, cos, sin: None, "returned nothing; expected out float32 [2]"),

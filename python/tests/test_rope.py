@@ -30,7 +30,7 @@ def table(*arguments: str) -> Any:
     return np.array([line.split(",")[1:] for line in text.splitlines()[1:]], "f4")
 
 
-# ---- frequencies ----
+# ---- Frequencies ----
 
 
 def test_frequencies_of_the_formula() -> None:
@@ -95,7 +95,7 @@ def test_wrong_parameters() -> None:
         assert raised.value.status == status, (parameters, raised.value)
 
 
-# ---- the rotation of a model ----
+# ---- The rotation of a model ----
 
 
 @pytest.mark.parametrize(("model", "layer_type"), [
@@ -175,7 +175,7 @@ def test_rotation_rejects() -> None:
     assert rope(x, x)[1] is not x and repr(rope) == "posenc.Rope(8, 'half')"
 
 
-# ---- builders ----
+# ---- Builders ----
 
 
 def test_builders() -> None:
@@ -214,7 +214,7 @@ def test_builders_reject() -> None:
         assert raised.value.status == status, raised.value
 
 
-# ---- docs/python.md ----
+# ---- Docs/python.md ----
 
 
 def test_blocks_run_one_after_the_other(capsys: pytest.CaptureFixture[str]) -> None:
