@@ -1,7 +1,4 @@
-"""Adapter of diffusers for `posenc scoreboard`: timesteps, and the tables and rotations of its image models.
-
-The scoreboard checks and times each function below @implements. docs/check.md lists the arguments of each kernel.
-"""
+"""Adapter of diffusers for `posenc scoreboard` (docs/adding.md): timesteps, tables and rotations of image models."""
 import torch
 from diffusers.models.embeddings import apply_rotary_emb, get_1d_rotary_pos_embed, get_timestep_embedding
 

@@ -1,4 +1,4 @@
-"""Adapter of ggml for `posenc scoreboard`: the cosines and sines of ggml_rope_ext(), called by ctypes.
+"""Adapter of ggml for `posenc scoreboard` (docs/adding.md): the cosines and sines of ggml_rope_ext(), called by ctypes.
 
 That function only rotates, so the table is what it makes of unit vectors. The libraries are those of llama-cpp-python,
 or in the folder that GGML_LIBRARIES names.

@@ -1,7 +1,4 @@
-"""Adapter of JAX for `posenc scoreboard`: the formulas of Flax models, compiled by XLA for the CPU.
-
-The scoreboard checks and times each function below @implements. docs/check.md lists the arguments of each kernel.
-"""
+"""Adapter of JAX for `posenc scoreboard` (docs/adding.md): formulas of Flax models, compiled by XLA for the CPU."""
 import jax
 import jax.numpy as jnp
 

@@ -1,4 +1,4 @@
-"""Adapter of KerasHub for `posenc scoreboard`: its tables and sinusoids, by Keras with PyTorch.
+"""Adapter of KerasHub for `posenc scoreboard` (docs/adding.md): its tables and sinusoids, by Keras with PyTorch.
 
 Keras has one backend in a process, chosen before it is imported. keras_tensorflow.py runs this file with the global
 BACKEND set to another one.

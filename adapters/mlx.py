@@ -1,7 +1,4 @@
-"""Adapter of MLX on a CPU for `posenc scoreboard`: the cosines and sines of mx.fast.rope().
-
-That function only rotates, so the table is what it makes of unit vectors. docs/check.md lists the arguments.
-"""
+"""Adapter of MLX for `posenc scoreboard` (docs/adding.md): the table by which mx.fast.rope() rotates on a CPU."""
 import mlx.core as mx
 import numpy as np
 

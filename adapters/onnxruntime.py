@@ -1,7 +1,4 @@
-"""Adapter of ONNX Runtime on a CPU for `posenc scoreboard`: the operator RotaryEmbedding, as a model of one node.
-
-The scoreboard checks and times each function below @implements. docs/check.md lists the arguments of each kernel.
-"""
+"""Adapter of ONNX Runtime for `posenc scoreboard` (docs/adding.md): RotaryEmbedding, as a model of one node."""
 from functools import lru_cache
 
 import numpy as np

@@ -1,7 +1,4 @@
-"""Adapter of OpenVINO on a CPU for `posenc scoreboard`: rotate_half() as a graph, which its compiler fuses.
-
-The scoreboard checks and times the function below @implements. docs/check.md lists its arguments.
-"""
+"""Adapter of OpenVINO for `posenc scoreboard` (docs/adding.md): rotate_half() as a graph, which it fuses."""
 from functools import lru_cache
 
 import numpy as np

@@ -1,7 +1,4 @@
-"""Adapter of PyTorch for `posenc scoreboard`: the formulas that most models copy from one another, run eagerly.
-
-The scoreboard checks and times each function below @implements. docs/check.md lists the arguments of each kernel.
-"""
+"""Adapter of PyTorch for `posenc scoreboard` (docs/adding.md): the formulas that most models copy, run eagerly."""
 import math
 
 import torch

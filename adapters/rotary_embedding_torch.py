@@ -1,7 +1,4 @@
-"""Adapter of rotary-embedding-torch for `posenc scoreboard`: the cosines and sines that it rotates by.
-
-The library only rotates, so the table is what it makes of unit vectors. docs/check.md lists the arguments.
-"""
+"""Adapter of rotary-embedding-torch for `posenc scoreboard` (docs/adding.md): the table by which it rotates."""
 from rotary_embedding_torch import RotaryEmbedding, apply_rotary_emb
 
 from posenc.scoreboard import implements, require_base, table_by_rotation

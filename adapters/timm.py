@@ -1,6 +1,5 @@
-"""Adapter of timm for `posenc scoreboard`: rotations, and the index of windows.
+"""Adapter of timm for `posenc scoreboard` (docs/adding.md): rotations, and the index of windows.
 
-The scoreboard checks and times each function below @implements. docs/check.md lists the arguments of each kernel.
 timm needs a torchvision that was built for the same PyTorch.
 """
 import torch

@@ -1,7 +1,4 @@
-"""Adapter of tinygrad for `posenc scoreboard`: the rotation of its own language models.
-
-The scoreboard checks and times each function below @implements. docs/check.md lists the arguments of each kernel.
-"""
+"""Adapter of tinygrad for `posenc scoreboard` (docs/adding.md): the rotation of its own language models."""
 import numpy as np
 from tinygrad import Tensor
 from tinygrad.apps.llm import apply_rope, precompute_freqs_cis

@@ -1,7 +1,4 @@
-"""Adapter of torchtune for `posenc scoreboard`: the cosines and sines of its rotary modules.
-
-The modules only rotate, so a table is what they make of unit vectors. docs/check.md lists the arguments.
-"""
+"""Adapter of torchtune for `posenc scoreboard` (docs/adding.md): the tables by which its modules rotate."""
 import torch
 from torchtune.models.llama3_1 import Llama3ScaledRoPE
 from torchtune.modules import RotaryPositionalEmbeddings

@@ -1,7 +1,6 @@
-"""Adapter of transformers for `posenc scoreboard`: rotary modules of its models, and other encodings.
+"""Adapter of transformers for `posenc scoreboard` (docs/adding.md): rotary modules of its models, and other encodings.
 
-The scoreboard checks and times each function below @implements (docs/check.md lists its arguments). It compares each
-module below @implements_module with the configuration beside it.
+Each module below @implements_module is compared with the configuration beside it.
 """
 import importlib
 from typing import NamedTuple, Optional

@@ -1,7 +1,4 @@
-"""Adapter of x-transformers for `posenc scoreboard`: RoPE, ALiBi and T5's biases.
-
-The scoreboard checks and times each function below @implements. docs/check.md lists the arguments of each kernel.
-"""
+"""Adapter of x-transformers for `posenc scoreboard` (docs/adding.md): RoPE, ALiBi and T5's biases."""
 from x_transformers.x_transformers import (AlibiPositionalBias, RelativePositionBias, RotaryEmbedding,
                                            apply_rotary_pos_emb)
 

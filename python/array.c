@@ -41,24 +41,16 @@ struct dlpack_exchange {
 
 static enum element dlpack_element(const struct dlpack_tensor *t)
 {
-    if (t->lanes != 1)
-        return ELEMENT_OTHER;
-    switch (t->code << 8 | t->bits) {
-    case DLPACK_FLOAT << 8 | 32:
-        return ELEMENT_F32;
-    case DLPACK_FLOAT << 8 | 16:
-        return ELEMENT_F16;
-    case DLPACK_FLOAT << 8 | 64:
-        return ELEMENT_F64;
-    case DLPACK_BFLOAT << 8 | 16:
-        return ELEMENT_BF16;
-    case DLPACK_INT << 8 | 32:
-        return ELEMENT_I32;
-    case DLPACK_INT << 8 | 64:
-        return ELEMENT_I64;
-    default:
-        return ELEMENT_OTHER;
-    }
+    static const struct {
+        uint8_t code, bits;
+        enum element element;
+    } types[] = { { DLPACK_FLOAT, 32, ELEMENT_F32 },   { DLPACK_FLOAT, 16, ELEMENT_F16 },
+                  { DLPACK_BFLOAT, 16, ELEMENT_BF16 }, { DLPACK_FLOAT, 64, ELEMENT_F64 },
+                  { DLPACK_INT, 32, ELEMENT_I32 },     { DLPACK_INT, 64, ELEMENT_I64 } };
+    for (size_t i = 0; i < sizeof types / sizeof *types && t->lanes == 1; i++)
+        if (t->code == types[i].code && t->bits == types[i].bits)
+            return types[i].element;
+    return ELEMENT_OTHER;
 }
 
 static bool open_tensor(const struct dlpack_tensor *t, const char *name, struct array *array)

@@ -213,36 +213,36 @@ static PyObject *rope_create(PyObject *module, PyObject *args)
     return capsule;
 }
 
-/* Opens q or k, unless it is None. Returns false with an exception. */
-static bool open_heads(PyObject *object, const char *name, struct array *array,
-                       struct posenc_tensor *tensor, const struct posenc_tensor **given)
-{
-    if (object == Py_None)
-        return true;
-    *given = tensor;
-    return array_open(object, name, true, array) && array_tensor(array, name, tensor);
-}
+enum { Q, K, POSITIONS, N_ARRAYS };
 
-/* Rotates q and k in place. The caller closes the arrays of q, k and positions. */
-static bool rotate(struct posenc_rope *rope, PyObject *const objects[3], struct array arrays[3])
+/* Rotates q and k in place; each may be None. The caller closes the arrays. */
+static bool rotate(struct posenc_rope *rope, PyObject *const objects[N_ARRAYS],
+                   struct array arrays[N_ARRAYS])
 {
-    struct posenc_tensor q = { 0 }, k = { 0 };
-    const struct posenc_tensor *given_q = NULL, *given_k = NULL;
+    struct posenc_tensor tensors[2] = { 0 };
+    const struct posenc_tensor *given[2] = { NULL, NULL };
     struct posenc_positions positions = posenc_positions_from(0);
     struct posenc_error error;
     enum posenc_status status;
-    if (!open_heads(objects[0], "q", &arrays[0], &q, &given_q) ||
-        !open_heads(objects[1], "k", &arrays[1], &k, &given_k))
-        return false;
-    const struct posenc_tensor *first = given_q ? given_q : given_k;
+    for (int i = Q; i <= K; i++) {
+        const char *name = i == Q ? "q" : "k";
+        if (objects[i] == Py_None)
+            continue;
+        if (!array_open(objects[i], name, true, &arrays[i]) ||
+            !array_tensor(&arrays[i], name, &tensors[i]))
+            return false;
+        given[i] = &tensors[i];
+    }
+    const struct posenc_tensor *first = given[Q] ? given[Q] : given[K];
     const int token_axis = first ? first->rank - 3 : -1; /* 1 beside a batch */
     if ((token_axis == 0 || token_axis == 1) && /* the library rejects other ranks itself */
-        !positions_open(objects[2], posenc_freqs_view_of(posenc_rope_freqs(rope)).n_axes,
+        !positions_open(objects[POSITIONS],
+                        posenc_freqs_view_of(posenc_rope_freqs(rope)).n_axes,
                         token_axis == 1 ? first->shape[0] : 1, first->shape[token_axis],
-                        &positions, &arrays[2]))
+                        &positions, &arrays[POSITIONS]))
         return false;
     Py_BEGIN_ALLOW_THREADS;
-    status = posenc_rope_apply(rope, &positions, given_q, given_k, &error);
+    status = posenc_rope_apply(rope, &positions, given[Q], given[K], &error);
     Py_END_ALLOW_THREADS;
     return status ? (bool)raise_error(status, &error) : true;
 }
@@ -250,15 +250,16 @@ static bool rotate(struct posenc_rope *rope, PyObject *const objects[3], struct 
 /* Implements rope_apply(capsule, q, k, positions). */
 static PyObject *rope_apply(PyObject *module, PyObject *args)
 {
-    PyObject *capsule, *objects[3];
-    struct array arrays[3] = { 0 };
+    PyObject *capsule, *objects[N_ARRAYS];
+    struct array arrays[N_ARRAYS] = { 0 };
     struct posenc_rope *rope;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OOOO", &capsule, &objects[0], &objects[1], &objects[2]) ||
+    if (!PyArg_ParseTuple(args, "OOOO", &capsule, &objects[Q], &objects[K],
+                          &objects[POSITIONS]) ||
         !(rope = PyCapsule_GetPointer(capsule, ROPE)))
         return NULL;
     const bool rotated = rotate(rope, objects, arrays);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < N_ARRAYS; i++)
         array_close(&arrays[i]);
     if (!rotated)
         return NULL;
