@@ -1,8 +1,9 @@
 /*
  * The kernels as functions of the module: _core.alibi_add(scores, slopes, causal=True).
  *
- * generate.py writes their parameters and docstrings (functions.h) from the structs of arguments. All of
- * them run call_kernel(), which binds the arguments, reads them into the struct, and calls the library.
+ * generate.py writes their parameters and docstrings (functions.h) from the structs of arguments. All of them run
+ * call_kernel(), which binds the arguments, reads them into the struct, and calls the library. posenc_kernels.def and
+ * posenc_signatures.def expand a macro for each kernel, or struct of arguments, and undefine it.
  */
 #include "core.h"
 
