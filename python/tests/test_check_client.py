@@ -32,7 +32,7 @@ def answer(function: Callable[..., Any], asked: Message, **options: Any) -> Mess
     return Client({asked.metadata["kernel"]: function}, **options).answer(asked)
 
 
-def first(x: Any, *_: Any) -> Any:
+def copy_of_x(x: Any, *_: Any) -> Any:
     return x.copy()
 
 
@@ -130,7 +130,7 @@ def test_arrays_that_some_problems_lack_are_passed_by_name() -> None:
     asked, init = prompt("learned_grad"), prompt("learned_grad", {"init": np.float32([1, 1])})
     assert answer(named, asked).tensors["out"] == tensor_of(np.float32([0, 1]))
     assert answer(named, init).tensors["out"] == tensor_of(np.float32([1, 2]))
-    assert answer(first, asked).tensors
+    assert answer(copy_of_x, asked).tensors
     assert answer(lambda x, positions: x, init).metadata["declined"] == "the function has no parameter init"
 
 
@@ -183,13 +183,13 @@ def test_numpy_does_not_warn_of_overflow(recwarn: pytest.WarningsRecorder) -> No
 
 
 def test_hello_names_only_the_offer() -> None:
-    client = Client({"rope_table": first}, dtypes="f32 f16", numerics="hf_f32", max_position=4096)
+    client = Client({"rope_table": copy_of_x}, dtypes="f32 f16", numerics="hf_f32", max_position=4096)
     hello = client.answer(Message({"hello": "1"})).metadata
     assert hello == {"hello": "1", "name": "python", "description": "functions of Python", "kernels": "rope_table",
                      "dtypes": "f32 f16", "numerics": "hf_f32", "max_position": "4096"}  # fmt: skip
-    assert "numerics" not in Client({"rope_table": first}).hello
+    assert "numerics" not in Client({"rope_table": copy_of_x}).hello
     with pytest.raises(ValueError, match="unknown kernel .got 'rope'"):
-        Client({"rope": first})
+        Client({"rope": copy_of_x})
 
 
 def test_the_page_has_the_table_of_kernels() -> None:

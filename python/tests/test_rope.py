@@ -21,8 +21,8 @@ LLAMA: Dict[str, Any] = {
 }  # fmt: skip
 
 
-def table(*arguments: str) -> Any:
-    """Returns the rows of `posenc table`, without their positions."""
+def printed_table(*arguments: str) -> Any:
+    """Returns the rows that `posenc table` prints, [positions, cosines and sines]."""
     program = os.environ.get("POSENC_PROGRAM") or shutil.which("posenc")
     if not program:
         pytest.skip("the program is missing")
@@ -53,7 +53,7 @@ def test_frequencies_outlive_their_object() -> None:
 def test_numerics(numerics: str) -> None:
     freqs = posenc.Frequencies(64, numerics=numerics)
     assert freqs.inv_freq.dtype == ("f8" if numerics == "exact" else "f4")
-    expected = table("--problem", f"rope_table rotary_dim=64 numerics={numerics}", "--positions", "0..3,100000")
+    expected = printed_table("--problem", f"rope_table rotary_dim=64 numerics={numerics}", "--positions", "0..3,100000")
     got = posenc.rope_table(freqs, np.array([0, 1, 2, 3, 100000]))
     assert (np.hstack(got) == expected).all()
 
@@ -72,7 +72,7 @@ def test_parameters_have_the_names_of_problems(parameters: Dict[str, Any]) -> No
                      for name, value in parameters.items())  # fmt: skip
     problem = f"rope_table rotary_dim=32 {words} tokens=3 position_offset=70"
     cos, sin = posenc.rope_table(posenc.Frequencies(32, **parameters), range(70, 73))
-    assert (np.hstack([cos, sin]) == table("--problem", problem)).all()
+    assert (np.hstack([cos, sin]) == printed_table("--problem", problem)).all()
 
 
 def test_wrong_parameters() -> None:
@@ -104,7 +104,7 @@ def test_wrong_parameters() -> None:
 ])  # fmt: skip
 def test_models_have_the_tables_of_the_program(model: str, layer_type: Optional[str]) -> None:
     layers = ["--layer-type", layer_type] if layer_type else []
-    expected = table("rope_table", "--model", model, *layers, "--positions", "0..2,9999")
+    expected = printed_table("rope_table", "--model", model, *layers, "--positions", "0..2,9999")
     rope = posenc.Rope.from_model(model, layer_type)
     assert (np.hstack(posenc.rope_table(rope.freqs, np.array([0, 1, 2, 9999]))) == expected).all()
 

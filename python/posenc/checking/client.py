@@ -59,7 +59,7 @@ class Call:
         parameters = signature.parameters.values()
         positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         keywords = [p for p in parameters if p.kind is p.KEYWORD_ONLY]
-        further = positional[len(KERNELS[kernel].arrays) :] + keywords
+        further = positional[len(KERNELS[kernel].arrays) :] + keywords  # the first ones are the arrays
         self.named = {p.name: p for p in further}
         self.takes_all = any(p.kind is p.VAR_KEYWORD for p in parameters)
 

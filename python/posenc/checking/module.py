@@ -23,7 +23,7 @@ MODES = ("hf_f32", "exact", "torch_exp_f32")
 # The modes in f32 round each step correctly, but f32 functions of PyTorch do not. An error of 1 ulp in pow is at most 2
 # ulp after scaling.
 MOST_ULP = 2
-KEPT_FIELDS = ("rope_table", "numerics", "rotary_dim", "rope_theta")  # beside the frequencies of the module
+KEPT_FIELDS = ("rope_table", "numerics", "rotary_dim", "rope_theta")  # if the frequencies are those of the module
 
 
 def _model(config: Any) -> Model:
@@ -45,7 +45,7 @@ def _tables(model: Model) -> Dict[Tuple[str, str], str]:
 
 
 def _windows(length: int) -> List[Tuple[int, int]]:
-    """Returns first position and number of positions: the beginning, and the end of each range up to `length`."""
+    """Returns the first position and the number of positions of the beginning and of the end of each range."""
     ends = sorted({min(WINDOW, length), *(2**n for n in RANGES if 2**n < length), length})
     return [(max(end - WINDOW, 0), min(WINDOW, end)) for end in ends]
 
@@ -56,8 +56,8 @@ def base_of(frequencies: List[float]) -> Optional[float]:
     if pairs < 2 or min(frequencies) <= 0:
         return None
     base = float(frequencies[-1] ** (-pairs / (pairs - 1)))
-    fits = np.allclose(frequencies, base ** (-np.arange(pairs) / pairs), rtol=1e-5, atol=0)
-    return base if fits else None
+    is_base = np.allclose(frequencies, base ** (-np.arange(pairs) / pairs), rtol=1e-5, atol=0)
+    return base if is_base else None
 
 
 class RotaryModule:
