@@ -1,7 +1,10 @@
-"""KerasHub, by Keras with PyTorch, or with the backend that BACKEND names."""
+"""Adapter of KerasHub for `posenc scoreboard` (docs/adding.md): its tables and sinusoids, by Keras with PyTorch.
+
+Keras has one backend in a process, chosen before it is imported. keras_tensorflow.py runs this file with the global
+BACKEND set to another one.
+"""
 import os
 
-# keras_tensorflow.py runs this file with BACKEND set.
 os.environ["KERAS_BACKEND"] = globals().get("BACKEND", "torch")
 import keras_hub  # noqa: E402
 import numpy as np  # noqa: E402
@@ -13,9 +16,10 @@ PACKAGES = ["torch", "keras", "keras-hub"]
 
 
 @implements("rope_table", "RotaryEmbedding", framework="numpy")
-def table(positions, inv_freq, *, rotary_dim, rope_theta, scaling, factor):
-    require_base(inv_freq * factor if scaling == "linear" else inv_freq, rope_theta)
-    layer = keras_hub.layers.RotaryEmbedding(max_wavelength=rope_theta, scaling_factor=factor or 1.,
+def make_table(positions, inv_freq, *, rotary_dim, rope_theta, scaling, factor):
+    divisor = factor if scaling == "linear" else 1.
+    require_base(inv_freq * divisor, rope_theta)
+    layer = keras_hub.layers.RotaryEmbedding(max_wavelength=rope_theta, scaling_factor=divisor,
                                              rope_type="linear" if scaling == "linear" else "default")
     positions_tensor = convert_to_tensor(positions)
 
@@ -26,7 +30,7 @@ def table(positions, inv_freq, *, rotary_dim, rope_theta, scaling, factor):
 
 
 @implements("sinusoidal", "SinePositionEncoding", framework="numpy")
-def sinusoids(positions, inv_freq, *, dim, rope_theta, layout):
+def make_sinusoids(positions, inv_freq, *, dim, rope_theta, layout):
     if layout != "interleaved":
         raise NotImplementedError("sine and cosine in turn only")
     layer = keras_hub.layers.SinePositionEncoding(max_wavelength=rope_theta)

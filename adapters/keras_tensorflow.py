@@ -1,7 +1,7 @@
-"""KerasHub, by Keras with TensorFlow: the functions of keras.py."""
+"""Adapter of KerasHub for `posenc scoreboard`, by Keras with TensorFlow: runs keras.py with this backend."""
 import runpy
 from pathlib import Path
 
-runpy.run_path(str(Path(__file__).with_name("keras.py")), {"BACKEND": "tensorflow"})
-
 PACKAGES = ["tensorflow", "keras", "keras-hub"]
+
+runpy.run_path(str(Path(__file__).with_name("keras.py")), init_globals={"BACKEND": "tensorflow"})

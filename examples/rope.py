@@ -1,6 +1,6 @@
-"""Rotates queries and keys of Llama 3.1 8B from Python, by ctypes.
+"""Rotates queries and keys of Llama 3.1 8B from Python, by ctypes, and compares one pair with cos 1 and sin 1.
 
-    python3 rope.py [LIBRARY]     LIBRARY is libposenc.so.5 where it is not in the loader's list
+    python3 rope.py [LIBRARY]     LIBRARY is the path of libposenc.so.5 if the loader does not find it
 """
 
 import ctypes
@@ -37,12 +37,14 @@ spec = Spec(ctypes.sizeof(Spec), scaling=LLAMA3, dim=HEAD_DIM, rope_theta=500000
 rope = c_void_p()
 check(posenc.posenc_rope_create(ctypes.byref(spec), HALF, ctypes.byref(rope), None))
 
-q = (c_float * (TOKENS * Q_HEADS * HEAD_DIM))()  # of NumPy arrays, pass array.ctypes.data
+# Zeros [tokens, heads, head_dim] in memory of ctypes. Of NumPy arrays, pass array.ctypes.data.
+q = (c_float * (TOKENS * Q_HEADS * HEAD_DIM))()
 k = (c_float * (TOKENS * K_HEADS * HEAD_DIM))()
 token_1 = Q_HEADS * HEAD_DIM
-q[token_1] = 1.0
+q[token_1] = 1.0  # pair 0, whose angle is the position: (1, 0) becomes (cos 1, sin 1)
 check(posenc.posenc_rope_apply_dense(rope, F32, TOKENS, HEAD_DIM, 0, q, Q_HEADS, k, K_HEADS, None))
 posenc.posenc_rope_destroy(rope)
 
-print(q[token_1], q[token_1 + HEAD_DIM // 2], "expected", math.cos(1.0), math.sin(1.0))
-sys.exit(abs(q[token_1] - math.cos(1.0)) > 1e-7 or abs(q[token_1 + HEAD_DIM // 2] - math.sin(1.0)) > 1e-7)
+cos, sin = q[token_1], q[token_1 + HEAD_DIM // 2]
+print(cos, sin, "expected", math.cos(1.0), math.sin(1.0))
+sys.exit(abs(cos - math.cos(1.0)) > 1e-7 or abs(sin - math.sin(1.0)) > 1e-7)

@@ -21,8 +21,8 @@ from transformers.models.llama import modeling_llama
 import posenc.torch
 
 
-def thread_time(function: Callable[[], Any], calls: int) -> float:
-    """Returns the milliseconds of CPU time that a call takes."""
+def milliseconds(function: Callable[[], Any], calls: int) -> float:
+    """Returns the CPU time that a call takes, the mean of `calls`."""
     function()
     start = time.thread_time()
     for _ in range(calls):
@@ -30,15 +30,15 @@ def thread_time(function: Callable[[], Any], calls: int) -> float:
     return (time.thread_time() - start) / calls * 1e3
 
 
-def times(function: Callable[[], Any], model: Any, calls: int, rounds: int) -> Tuple[List[float], List[float]]:
-    """Returns the times with the rotation of transformers and with that of posenc."""
-    before: List[float] = []
-    after: List[float] = []
+def compare(function: Callable[[], Any], model: Any, calls: int, rounds: int) -> Tuple[List[float], List[float]]:
+    """Returns the times of each round with the rotation of transformers and with that of posenc."""
+    theirs: List[float] = []
+    ours: List[float] = []
     for i in range(rounds):
-        for results in (before, after) if i % 2 == 0 else (after, before):
-            with nullcontext() if results is before else posenc.torch.apply_to(model):
-                results.append(thread_time(function, calls))
-    return before, after
+        for times in (theirs, ours) if i % 2 == 0 else (ours, theirs):
+            with nullcontext() if times is theirs else posenc.torch.apply_to(model):
+                times.append(milliseconds(function, calls))
+    return theirs, ours
 
 
 def main(dtype: str = "float32", tokens: int = 512, hidden_size: int = 2048, rounds: int = 24) -> None:
@@ -54,16 +54,16 @@ def main(dtype: str = "float32", tokens: int = 512, hidden_size: int = 2048, rou
     heads = config.num_attention_heads, config.num_key_value_heads
     q, k = (torch.randn(1, tokens, n, 64, dtype=model.dtype).transpose(1, 2) for n in heads)
     cos, sin = model.model.rotary_emb(q, torch.arange(tokens)[None])
-    one = q[:, :, :1], k[:, :, :1], cos[:, :1], sin[:, :1]
+    one_token = q[:, :, :1], k[:, :, :1], cos[:, :1], sin[:, :1]
 
     def prefill() -> Any:
         return model(ids[:, :tokens], use_cache=True)
 
     with torch.no_grad():
-        theirs = prefill()
+        expected = prefill()
         with posenc.torch.apply_to(model):
-            difference = (prefill().logits - theirs.logits).abs().max()
-        cache = theirs.past_key_values
+            difference = (prefill().logits - expected.logits).abs().max()
+        cache = expected.past_key_values
 
         def decode() -> None:
             model(ids[:, tokens:], past_key_values=cache)
@@ -72,15 +72,15 @@ def main(dtype: str = "float32", tokens: int = 512, hidden_size: int = 2048, rou
         print(f"{'CPU time of one call':27}{'transformers':>13}{'posenc':>13}  speedup")
         for name, function, calls, n in (
             (f"rotation, {tokens} tokens", lambda: modeling_llama.apply_rotary_pos_emb(q, k, cos, sin), 5, rounds),
-            ("rotation, 1 token", lambda: modeling_llama.apply_rotary_pos_emb(*one), 500, rounds),
+            ("rotation, 1 token", lambda: modeling_llama.apply_rotary_pos_emb(*one_token), 500, rounds),
             (f"model, {tokens} tokens", prefill, 1, rounds // 2),
             ("model, 1 token", decode, 3, rounds),
         ):
-            before, after = times(function, model, calls, n)
-            low, middle, high = statistics.quantiles([a / b for a, b in zip(before, after)])
-            print(f"{name:27}{statistics.median(before):10.3f} ms{statistics.median(after):10.3f} ms", end="  ")
+            theirs, ours = compare(function, model, calls, n)
+            low, middle, high = statistics.quantiles([their / our for their, our in zip(theirs, ours)])
+            print(f"{name:27}{statistics.median(theirs):10.3f} ms{statistics.median(ours):10.3f} ms", end="  ")
             print(f"{middle:.2f}x ({low:.2f} to {high:.2f})", flush=True)
-    print(f"largest difference of logits: {difference:.2g}, largest logit: {theirs.logits.abs().max():.2g}")
+    print(f"largest difference of logits: {difference:.2g}, largest logit: {expected.logits.abs().max():.2g}")
 
 
 if __name__ == "__main__":

@@ -23,8 +23,8 @@ enum { DESCRIPTION_BYTES = 160, PATH_BYTES = 4096, TIME_LIMIT_SECONDS = 60 };
 /* Returns the value of a hexadecimal digit, or -1. */
 static int hex_value(int c)
 {
-    const char *digits = "0123456789abcdef", *at = c ? strchr(digits, c) : NULL;
-    return at ? (int)(at - digits) : -1;
+    const char *digits = "0123456789abcdef", *digit = c ? strchr(digits, c) : NULL;
+    return digit ? (int)(digit - digits) : -1;
 }
 
 /* Replaces the escapes of a line in place and sets the length of the input. Returns false for an unknown escape. */

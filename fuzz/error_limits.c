@@ -1,10 +1,9 @@
-/* Fuzzes the reader of error limits, through a temporary file because it takes a path. */
+/* Fuzzes the reader of error limits, through a temporary file because it takes a path. Sanitizers judge it. */
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/engine/error_limits.h"
 #include "fuzz.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -2,21 +2,22 @@
 #include "conformance/program/message.h"
 #include "fuzz.h"
 
-enum { MOST_BYTES = 1 << 16 };
+enum { MOST_BYTES = 1 << 16 }; /* a larger message is rejected */
 
-/* A file in memory. */
+/* A stream in memory. */
 struct source {
-    const char *at;
+    const char *next;
     size_t left;
 };
 
-static size_t take(void *user, void *to, size_t n)
+/* Reads up to n bytes, as message_read() needs it. Returns their number. */
+static size_t read_source(void *user, void *to, size_t n)
 {
     struct source *source = user;
     const size_t got = n < source->left ? n : source->left;
     if (got > 0)
-        memcpy(to, source->at, got);
-    source->at += got;
+        memcpy(to, source->next, got);
+    source->next += got;
     source->left -= got;
     return got;
 }
@@ -40,13 +41,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct source source;
     char reason[MESSAGE_TEXT] = "", *file = fuzz_safetensors(data, size, &source.left);
     struct message message;
-    source.at = file;
+    source.next = file;
     const enum message_status status =
-        message_read(&message, take, &source, MOST_BYTES, reason);
+        message_read(&message, read_source, &source, MOST_BYTES, reason);
     if (status == MESSAGE_WHOLE)
         use_message(&message);
     else if (status != MESSAGE_CUT && reason[0] == '\0')
-        abort(); /* without a reason */
+        abort(); /* a rejection needs a reason */
     message_free(&message);
     free(file);
     return 0;

@@ -1,4 +1,4 @@
-/* The module posenc._core: errors, values, functions about backends, builders, and its start. */
+/* The module posenc._core: errors, values, backends, builders, and its start. core.h lists the other parts. */
 #include "core.h"
 
 #include <stdarg.h>
@@ -7,33 +7,32 @@
 
 /* ---- Errors ---- */
 
-PyObject *helper(const char *name)
+PyObject *import_from_arrays(const char *name)
 {
-    static PyObject *module;
+    static PyObject *module; /* kept until the process ends */
     if (!module && !(module = PyImport_ImportModule("posenc.arrays")))
         return NULL;
     return PyObject_GetAttrString(module, name);
 }
 
-/* Words of a status, which posenc.Error has as `status`. */
+/* Values of `status` in posenc.Error, in the order of enum posenc_status. */
 static const char *const status_words[] = {
     "ok",         "argument",    "shape",        "stride",   "dtype",   "odd",
     "rotary_dim", "theta",       "parameter",    "position", "overlap", "overflow",
     "unknown",    "unsupported", "not_provided", "memory"
 };
 
-static PyObject *raise_words(enum posenc_status status, const char *text, const char *what,
-                             double value)
+/* Raises posenc.Error(text, status, what, value), or MemoryError. */
+static PyObject *raise_with(enum posenc_status status, const char *text, const char *what,
+                            double value)
 {
     if (status == POSENC_ERR_MEMORY)
         return PyErr_NoMemory();
-    const size_t n = sizeof status_words / sizeof *status_words;
-    PyObject *class = helper("Error");
-    PyObject *error =
-        class ? PyObject_CallFunction(class, "sssd", text,
-                                      (size_t)status < n ? status_words[status] : "other", what,
-                                      value)
-              : NULL;
+    PyObject *class = import_from_arrays("Error"), *error = NULL;
+    const bool is_known = (size_t)status < sizeof status_words / sizeof *status_words;
+    const char *word = is_known ? status_words[status] : "other";
+    if (class)
+        error = PyObject_CallFunction(class, "sssd", text, word, what, value);
     if (error)
         PyErr_SetObject(class, error);
     Py_XDECREF(error);
@@ -45,7 +44,7 @@ PyObject *raise_error(enum posenc_status status, const struct posenc_error *erro
 {
     char text[1024];
     posenc_error_text(error, text, sizeof text);
-    return raise_words(status, text, error->what, error->value);
+    return raise_with(status, text, error->what, error->value);
 }
 
 PyObject *raise_text(enum posenc_status status, const char *name, const char *format, ...)
@@ -56,14 +55,14 @@ PyObject *raise_text(enum posenc_status status, const char *name, const char *fo
     va_end(list);
     const char *bytes = text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
     if (bytes)
-        raise_words(status, bytes, name, Py_NAN);
+        raise_with(status, bytes, name, Py_NAN);
     Py_XDECREF(text);
     return NULL;
 }
 
 /* ---- Values ---- */
 
-bool choice_of(PyObject *object, const char *name, const char *words, int *choice)
+bool choice_read(PyObject *object, const char *name, const char *words, int *choice)
 {
     Py_ssize_t length;
     const char *word =
@@ -72,27 +71,27 @@ bool choice_of(PyObject *object, const char *name, const char *words, int *choic
         return PyErr_Format(PyExc_TypeError, "%s: expected one of %s, got %R", name, words,
                             object);
     int number = 0;
-    for (const char *at = words; *at; number++) {
-        const size_t n = strcspn(at, " ");
-        if (n == (size_t)length && memcmp(at, word, n) == 0) {
+    for (const char *next = words; *next; number++) {
+        const size_t n = strcspn(next, " ");
+        if (n == (size_t)length && memcmp(next, word, n) == 0) {
             *choice = number;
             return true;
         }
-        at += n + strspn(at + n, " ");
+        next += n + strspn(next + n, " ");
     }
     return raise_text(POSENC_ERR_ARGUMENT, name, "%s is %R, expected one of %s", name, object,
                       words);
 }
 
-bool integer_of(PyObject *object, int64_t *value)
+bool integer_read(PyObject *object, int64_t *value)
 {
-    PyObject *whole = PyNumber_Index(object);
-    *value = whole ? PyLong_AsLongLong(whole) : -1;
-    Py_XDECREF(whole);
+    PyObject *integer = PyNumber_Index(object); /* rejects 2.5 */
+    *value = integer ? PyLong_AsLongLong(integer) : -1;
+    Py_XDECREF(integer);
     return *value != -1 || !PyErr_Occurred();
 }
 
-bool number_of(PyObject *object, double *value)
+bool number_read(PyObject *object, double *value)
 {
     *value = PyFloat_AsDouble(object);
     return *value != -1.0 || !PyErr_Occurred();
@@ -140,105 +139,107 @@ static PyObject *select_backend(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
-static PyMethodDef methods[] = { { "backends", backends, METH_NOARGS, backends_doc },
-                                 { "select", select_backend, METH_VARARGS, select_doc },
-                                 { NULL, NULL, 0, NULL } };
-
 /* ---- Builders ---- */
 
 /* Functions that fill arrays of slopes, buckets, indices and values. posenc/builders.py allocates the arrays, dense and
  * with the right elements, and documents the functions. */
 
-/* Arguments of a builder. Unused ones stay zero. */
-struct build {
-    long long n[5];
+enum { MAX_INTEGERS = 5, MAX_INPUTS = 2 };
+
+/* Arguments of any builder: its integers and its inputs in their order. */
+struct build_args {
+    int64_t n[MAX_INTEGERS];
     double number;
-    int truth;
-    PyObject *objects[3]; /* the output, then inputs */
-    struct array arrays[3];
+    const void *in[MAX_INPUTS];
+    void *out;
 };
 
-static bool open_arrays(struct build *b)
+/* clang-format off */
+/* Defines call_NAME(), which calls posenc_NAME(). */
+#define BUILDER(name, ...) \
+    static enum posenc_status call_##name(const struct build_args *a, struct posenc_error *error) \
+    { return posenc_##name(__VA_ARGS__, error); }
+#define ENTRY(name) { #name, call_##name }
+/* clang-format on */
+
+BUILDER(alibi_slopes, a->n[0], a->number, a->out)
+BUILDER(kerple_log, a->n[0], a->in[0], a->in[1], a->n[1], a->n[2], a->out)
+BUILDER(kerple_power, a->n[0], a->in[0], a->in[1], a->n[1], a->n[2], a->out)
+BUILDER(sandwich, a->n[0], a->n[1], a->in[0], a->n[2], a->n[3], a->out)
+BUILDER(swin_index, a->n[0], a->n[1], a->out)
+BUILDER(beit_index, a->n[0], a->n[1], a->out)
+BUILDER(shaw_index, a->n[0], a->n[1], a->n[2], a->n[3], a->out)
+BUILDER(transformer_xl_index, a->n[0], a->n[1], a->out)
+BUILDER(deberta_index, a->n[0], a->n[1], a->n[2], a->n[3], a->n[4], a->out)
+BUILDER(t5_buckets_compute, a->n[0], a->n[1], a->n[2] != 0, a->out,
+        &(struct posenc_t5_buckets){ 0 })
+BUILDER(padding_positions, a->n[0], a->n[1], a->in[0], a->n[2], a->out)
+BUILDER(learned_fill_normal, (uint64_t)a->n[0], a->n[1], a->n[2], a->n[3], a->number, a->out)
+
+static const struct builder {
+    const char *name;
+    enum posenc_status (*call)(const struct build_args *args, struct posenc_error *error);
+} builders[] = { ENTRY(alibi_slopes),      ENTRY(kerple_log),
+                 ENTRY(kerple_power),      ENTRY(sandwich),
+                 ENTRY(swin_index),        ENTRY(beit_index),
+                 ENTRY(shaw_index),        ENTRY(transformer_xl_index),
+                 ENTRY(deberta_index),     ENTRY(t5_buckets_compute),
+                 ENTRY(padding_positions), ENTRY(learned_fill_normal) };
+enum { N_BUILDERS = sizeof builders / sizeof *builders };
+
+/* Reads the integers, then opens the output and the inputs, in this order in `arrays`. */
+static bool read_build_args(PyObject *integers, PyObject *inputs, PyObject *output,
+                            struct build_args *args, struct array arrays[1 + MAX_INPUTS])
 {
-    for (int i = 0; i < 3; i++)
-        if (b->objects[i] && !array_open(b->objects[i], "array", i == 0, &b->arrays[i]))
+    for (Py_ssize_t i = 0; i < PyTuple_Size(integers) && i < MAX_INTEGERS; i++)
+        if (!integer_read(PyTuple_GetItem(integers, i), &args->n[i]))
             return false;
+    if (!array_open(output, "array", true, &arrays[0]))
+        return false;
+    args->out = arrays[0].data;
+    for (Py_ssize_t i = 0; i < PyTuple_Size(inputs) && i < MAX_INPUTS; i++) {
+        if (!array_open(PyTuple_GetItem(inputs, i), "array", false, &arrays[1 + i]))
+            return false;
+        args->in[i] = arrays[1 + i].data;
+    }
     return true;
 }
 
-static PyObject *finish(struct build *b, enum posenc_status status,
-                        const struct posenc_error *error)
+/* Implements build(name, integers, number, inputs, output). */
+static PyObject *build(PyObject *module, PyObject *values)
 {
-    for (int i = 0; i < 3; i++)
-        array_close(&b->arrays[i]);
-    if (status)
-        return raise_error(status, error);
-    Py_RETURN_NONE;
-}
-
-static PyObject *give_up(struct build *b)
-{
-    finish(b, POSENC_OK, NULL);
-    return NULL;
-}
-
-/* Targets of PyArg_ParseTuple() and arguments of calls. */
-#define N(i)    &b.n[i]
-#define IN(i)   &b.objects[i]
-#define OUT     &b.objects[0]
-#define DATA(i) b.arrays[i].data
-
-/* clang-format off */
-#define BUILDER(name, format, targets, ...) \
-    static PyObject *name(PyObject *module, PyObject *args) \
-    { \
-        (void)module; \
-        struct build b = { .truth = 0 }; \
-        struct posenc_error error; \
-        if (!PyArg_ParseTuple(args, format, TARGETS targets) || !open_arrays(&b)) \
-            return give_up(&b); \
-        return finish(&b, posenc_##name(__VA_ARGS__, &error), &error); \
+    const char *name;
+    PyObject *integers, *inputs, *output, *result = NULL;
+    struct build_args args = { .number = 0.0 };
+    struct array arrays[1 + MAX_INPUTS] = { 0 };
+    struct posenc_error error;
+    (void)module;
+    if (!PyArg_ParseTuple(values, "sO!dO!O", &name, &PyTuple_Type, &integers, &args.number,
+                          &PyTuple_Type, &inputs, &output))
+        return NULL;
+    int i = 0;
+    while (i < N_BUILDERS && strcmp(builders[i].name, name) != 0)
+        i++;
+    if (i == N_BUILDERS)
+        return PyErr_Format(PyExc_ValueError, "no builder is called %s", name);
+    if (read_build_args(integers, inputs, output, &args, arrays)) {
+        const enum posenc_status status = builders[i].call(&args, &error);
+        result = status ? raise_error(status, &error) : Py_NewRef(Py_None);
     }
-#define TARGETS(...) __VA_ARGS__
-/* clang-format on */
-
-BUILDER(alibi_slopes, "LdO", (N(0), &b.number, OUT), b.n[0], b.number, DATA(0))
-BUILDER(kerple_log, "LOOLLO", (N(0), IN(1), IN(2), N(1), N(2), OUT), b.n[0], DATA(1), DATA(2),
-        b.n[1], b.n[2], DATA(0))
-BUILDER(kerple_power, "LOOLLO", (N(0), IN(1), IN(2), N(1), N(2), OUT), b.n[0], DATA(1), DATA(2),
-        b.n[1], b.n[2], DATA(0))
-BUILDER(sandwich, "LLOLLO", (N(0), N(1), IN(1), N(2), N(3), OUT), b.n[0], b.n[1], DATA(1),
-        b.n[2], b.n[3], DATA(0))
-BUILDER(swin_index, "LLO", (N(0), N(1), OUT), b.n[0], b.n[1], DATA(0))
-BUILDER(beit_index, "LLO", (N(0), N(1), OUT), b.n[0], b.n[1], DATA(0))
-BUILDER(shaw_index, "LLLLO", (N(0), N(1), N(2), N(3), OUT), b.n[0], b.n[1], b.n[2], b.n[3],
-        DATA(0))
-BUILDER(transformer_xl_index, "LLO", (N(0), N(1), OUT), b.n[0], b.n[1], DATA(0))
-BUILDER(deberta_index, "LLLLLO", (N(0), N(1), N(2), N(3), N(4), OUT), b.n[0], b.n[1], b.n[2],
-        b.n[3], b.n[4], DATA(0))
-BUILDER(t5_buckets_compute, "LLpO", (N(0), N(1), &b.truth, OUT), b.n[0], b.n[1], b.truth,
-        DATA(0), &(struct posenc_t5_buckets){ 0 })
-BUILDER(padding_positions, "LLOLO", (N(0), N(1), IN(1), N(2), OUT), b.n[0], b.n[1], DATA(1),
-        b.n[2], DATA(0))
-BUILDER(learned_fill_normal, "LLLLdO", (N(0), N(1), N(2), N(3), &b.number, OUT),
-        (uint64_t)b.n[0], b.n[1], b.n[2], b.n[3], b.number, DATA(0))
-
-#define METHOD(name)                                                                           \
-    {                                                                                          \
-#name, name, METH_VARARGS, "See posenc/builders.py."                                   \
-    }
-static PyMethodDef builder_methods[] = {
-    METHOD(alibi_slopes),       METHOD(kerple_log),           METHOD(kerple_power),
-    METHOD(sandwich),           METHOD(swin_index),           METHOD(beit_index),
-    METHOD(shaw_index),         METHOD(transformer_xl_index), METHOD(deberta_index),
-    METHOD(t5_buckets_compute), METHOD(padding_positions),    METHOD(learned_fill_normal),
-    { NULL, NULL, 0, NULL }
-};
+    for (int k = 0; k < 1 + MAX_INPUTS; k++)
+        array_close(&arrays[k]);
+    return result;
+}
 
 /* ---- The module ---- */
 
+static PyMethodDef methods[] = { { "backends", backends, METH_NOARGS, backends_doc },
+                                 { "select", select_backend, METH_VARARGS, select_doc },
+                                 { "build", build, METH_VARARGS, "See posenc/builders.py." },
+                                 { NULL, NULL, 0, NULL } };
+
 static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT, .m_name = "posenc._core", .m_size = -1,
+    PyModuleDef_HEAD_INIT, .m_name = "posenc._core", .m_size = -1, .m_methods = methods,
     .m_doc = "The library posenc, called without copies of arrays."
 };
 
@@ -246,9 +247,7 @@ PyMODINIT_FUNC PyInit__core(void);
 PyMODINIT_FUNC PyInit__core(void)
 {
     PyObject *module = PyModule_Create(&definition);
-    if (module && PyModule_AddFunctions(module, methods) == 0 &&
-        PyModule_AddFunctions(module, builder_methods) == 0 &&
-        PyModule_AddFunctions(module, rope_methods) == 0 && add_kernels(module) &&
+    if (module && PyModule_AddFunctions(module, rope_methods) == 0 && add_kernels(module) &&
         PyModule_AddStringConstant(module, "__version__", posenc_version()) == 0)
         return module;
     Py_XDECREF(module);

@@ -1,4 +1,13 @@
-/* The module posenc._core: the library for Python, over the stable ABI of CPython 3.11. */
+/*
+ * Parts of the module posenc._core, which calls the library on arrays of Python. It uses the stable ABI of CPython 3.11.
+ *
+ *     kernels.c   a function for each kernel: _core.rope_half(x, cos, sin) returns a new array like x
+ *     rope.c      functions for posenc/rope.py, on capsules of frequencies and rotations
+ *     array.c     memory of arrays, and arguments that are arrays
+ *     core.c      errors, values, backends, functions for posenc/builders.py, and the start of the module
+ *
+ * Functions of type bool and those that return a pointer return false or NULL with a Python exception set.
+ */
 #ifndef POSENC_PYTHON_CORE_H
 #define POSENC_PYTHON_CORE_H
 
@@ -9,7 +18,7 @@
 #include <posenc/backend.h>
 #include <posenc/relative.h>
 
-/* ---- Errors (core.c). Each function returns NULL, or false, with a Python exception set. ---- */
+/* ---- Errors (core.c): these functions always return NULL. ---- */
 
 /* Raises posenc.Error for an error of the library. */
 PyObject *raise_error(enum posenc_status status, const struct posenc_error *error);
@@ -17,11 +26,12 @@ PyObject *raise_error(enum posenc_status status, const struct posenc_error *erro
 /* Raises posenc.Error with a text of this module. `name` is the argument that it concerns. */
 PyObject *raise_text(enum posenc_status status, const char *name, const char *format, ...);
 
-/* Returns an attribute of posenc.arrays, a new reference. */
-PyObject *helper(const char *name);
+/* Returns a function or class of posenc/arrays.py, a new reference. */
+PyObject *import_from_arrays(const char *name);
 
 /* ---- Arrays (array.c) ---- */
 
+/* Type of an element. The first three have the numbers of enum posenc_dtype. */
 enum element {
     ELEMENT_F32,
     ELEMENT_F16,
@@ -32,14 +42,14 @@ enum element {
     ELEMENT_OTHER
 };
 
-/* Memory of a Python object. It lives until array_close(). */
+/* Memory of a Python object, which lives until array_close(). Zeros are an array that was not opened. */
 struct array {
-    Py_buffer buffer; /* buffer.obj is NULL if the memory comes by DLPack */
-    PyObject *capsule;
+    Py_buffer buffer;  /* obj is NULL if the memory comes by DLPack */
+    PyObject *capsule; /* owned; NULL unless __dlpack__() returned it */
     void *data;
     enum element element;
-    int32_t rank; /* shape and stride have the first four dimensions */
-    int64_t shape[4], stride[4];
+    int32_t rank;                /* any; shape and stride have the first four dimensions */
+    int64_t shape[4], stride[4]; /* strides in elements */
 };
 
 /* Opens the memory of an array without a copy. `name` is the argument that errors name. */
@@ -53,26 +63,30 @@ bool array_tensor(const struct array *array, const char *name, struct posenc_ten
 bool positions_open(PyObject *object, int32_t n_axes, int64_t batch, int64_t tokens,
                     struct posenc_positions *positions, struct array *array);
 
-/* Read arguments that are pointers in C, and check the shapes, which the library cannot know. */
+/* Read arguments that are pointers in C, and check their shapes, which the library cannot see. */
+
+/* Reads [heads] or [batch or 1, heads]. */
 bool slopes_open(PyObject *object, int64_t batch, int64_t heads, struct posenc_alibi_args *args,
                  struct array *array);
-bool index_open(PyObject *object, bool window, int64_t queries, int64_t keys,
+/* Reads the index of a window, [queries, keys], or of relative positions, [queries + keys - 1]. */
+bool index_open(PyObject *object, bool is_window, int64_t queries, int64_t keys,
                 const int32_t **index, struct array *array);
+/* Reads a posenc.T5Buckets. */
 bool buckets_open(PyObject *object, struct posenc_t5_buckets *buckets, struct array *array);
 
 /* ---- Values (core.c) ---- */
 
-/* A choice by name: words separated by spaces, in the order of the enum. */
-bool choice_of(PyObject *object, const char *name, const char *words, int *choice);
-bool integer_of(PyObject *object, int64_t *value);
-bool number_of(PyObject *object, double *value);
+/* Reads the name of a constant. `words` are the names in the order of the enum, separated by spaces. */
+bool choice_read(PyObject *object, const char *name, const char *words, int *choice);
+bool integer_read(PyObject *object, int64_t *value);
+bool number_read(PyObject *object, double *value);
 
 /* ---- Parts of the module ---- */
 
 bool add_kernels(PyObject *module);
 extern PyMethodDef rope_methods[];
 
-/* Returns the frequencies of an object of posenc.Frequencies, or NULL with an exception if it is none. */
+/* Returns the frequencies of a posenc.Frequencies, which owns them. */
 const struct posenc_freqs *freqs_of(PyObject *object);
 
 #endif

@@ -13,18 +13,19 @@ const hello = {
 // Returns n bytes from standard input, or null at its end.
 function read(n) {
   const bytes = Buffer.alloc(n);
-  for (let at = 0; at < n;) {
-    const got = fs.readSync(0, bytes, at, n - at, null);
+  for (let count = 0; count < n;) {
+    const got = fs.readSync(0, bytes, count, n - count, null);
     if (got === 0) return null;
-    at += got;
+    count += got;
   }
   return bytes;
 }
 
 function write(bytes) {
-  for (let at = 0; at < bytes.length;) at += fs.writeSync(1, bytes, at);
+  for (let count = 0; count < bytes.length;) count += fs.writeSync(1, bytes, count);
 }
 
+// Returns the metadata, and the tensors by name; null at the end of the input.
 function readMessage() {
   const start = read(8);
   if (!start) return null;
@@ -38,64 +39,75 @@ function readMessage() {
   return { metadata, tensors };
 }
 
-// Writes outputs, which are arrays of f32.
+// Writes outputs, which are arrays of f32. A form is { dtype: 'F32', shape: [7, 4, 128] }.
 function writeMessage(metadata, outputs, forms) {
   const header = { __metadata__: metadata };
-  let end = 0;
-  for (const [name, values] of Object.entries(outputs))
-    header[name] = { dtype: 'F32', shape: forms[name].shape, data_offsets: [end, end += 4 * values.length] };
+  let begin = 0;
+  for (const [name, values] of Object.entries(outputs)) {
+    const end = begin + 4 * values.length;
+    header[name] = { dtype: 'F32', shape: forms[name].shape, data_offsets: [begin, end] };
+    begin = end;
+  }
   const text = Buffer.from(JSON.stringify(header)), length = Buffer.alloc(8);
   length.writeBigUInt64LE(BigInt(text.length));
   write(Buffer.concat([length, text, ...Object.values(outputs).map(v => Buffer.from(v.buffer))]));
 }
 
-function rope({ x, cos, sin }, interleaved) {
-  const [tokens, heads, dim] = x.shape, pairs = cos.shape[1], from = x.values;
-  const out = from.slice(); // channels past the pairs stay as they are
+// Rotates x [tokens, heads, dim] by cos and sin [tokens, pairs].
+function rotate({ x, cos, sin }, interleaved) {
+  const [tokens, heads, dim] = x.shape, pairs = cos.shape[1], input = x.values;
+  const out = input.slice(); // channels past the pairs stay as they are
   for (let row = 0; row < tokens * heads; row++)
     for (let i = 0; i < pairs; i++) {
-      const at = Math.floor(row / heads) * pairs + i, c = cos.values[at], s = sin.values[at];
+      const pair = Math.floor(row / heads) * pairs + i, c = cos.values[pair], s = sin.values[pair];
       const a = row * dim + (interleaved ? 2 * i : i), b = a + (interleaved ? 1 : pairs);
-      out[a] = from[a] * c - from[b] * s;
-      out[b] = from[b] * c + from[a] * s;
+      out[a] = input[a] * c - input[b] * s;
+      out[b] = input[b] * c + input[a] * s;
     }
   return { out };
 }
 
-function ropeTable(parameters, { positions, inv_freq, axis }, exact) {
+// Returns cosines and sines [tokens, pairs] in f64 arithmetic or in f32; null for xPos, which is declined.
+function makeTable(parameters, { positions, inv_freq, axis }, exact) {
   const tokens = positions.shape.at(-1), pairs = inv_freq.values.length;
   const round = exact ? v => v : Math.fround, factor = round(parameters.attention_factor);
   const cos = new Float32Array(tokens * pairs), sin = new Float32Array(tokens * pairs);
   if (parameters.xpos_scale_base) return null;
-  for (let t = 0, at = 0; t < tokens; t++)
-    for (let i = 0; i < pairs; i++, at++) {
+  for (let t = 0; t < tokens; t++)
+    for (let i = 0; i < pairs; i++) {
       const position = Number(positions.values[(axis ? axis.values[i] : 0) * tokens + t]);
       const angle = round(round(position) * inv_freq.values[i]);
-      cos[at] = round(Math.cos(angle)) * factor;
-      sin[at] = round(Math.sin(angle)) * factor;
+      cos[t * pairs + i] = round(Math.cos(angle)) * factor;
+      sin[t * pairs + i] = round(Math.sin(angle)) * factor;
     }
   return { cos, sin };
 }
 
-function alibi({ batch, heads, queries, keys, query_offset, causal }, { slopes }) {
+// Returns biases [batch, heads, queries, keys].
+function makeAlibi({ batch, heads, queries, keys, query_offset, causal }, { slopes }) {
   const out = new Float32Array(batch * heads * queries * keys);
-  out.forEach((_, at) => {
-    const key = at % keys, query = Math.floor(at / keys) % queries + query_offset;
-    const slope = slopes.values[Math.floor(at / keys / queries) % slopes.values.length];
-    out[at] = causal && key > query ? -Infinity : -slope * Math.abs(query - key);
+  out.forEach((_, i) => {
+    const key = i % keys, query = Math.floor(i / keys) % queries + query_offset;
+    const slope = slopes.values[Math.floor(i / keys / queries) % slopes.values.length];
+    out[i] = causal && key > query ? -Infinity : -slope * Math.abs(query - key);
   });
   return { out };
 }
 
-for (let message; (message = readMessage());) {
-  const { metadata: { hello: isHello, kernel, numerics, ...rest }, tensors } = message;
-  if (isHello) {
+function answer({ kernel, numerics, parameters: text }, tensors) {
+  const parameters = JSON.parse(text);
+  if (kernel === 'rope_table') return makeTable(parameters, tensors, numerics === 'exact');
+  if (kernel === 'alibi') return makeAlibi(parameters, tensors);
+  return rotate(tensors, kernel === 'rope_interleaved');
+}
+
+for (let message = readMessage(); message; message = readMessage()) {
+  const { metadata, tensors } = message;
+  if ('hello' in metadata) {
     writeMessage(hello, {}, {});
     continue;
   }
-  const parameters = JSON.parse(rest.parameters);
-  const outputs = kernel === 'rope_table' ? ropeTable(parameters, tensors, numerics === 'exact')
-    : kernel === 'alibi' ? alibi(parameters, tensors) : rope(tensors, kernel === 'rope_interleaved');
-  const reply = outputs ? { prompt: rest.prompt } : { prompt: rest.prompt, declined: 'this kind of call' };
-  writeMessage(reply, outputs || {}, JSON.parse(rest.outputs));
+  const outputs = answer(metadata, tensors), reply = { prompt: metadata.prompt };
+  if (!outputs) reply.declined = 'this kind of call';
+  writeMessage(reply, outputs || {}, JSON.parse(metadata.outputs));
 }

@@ -15,24 +15,27 @@ HELLO = {'hello': '1', 'name': 'python_example', 'description': 'plain Python', 
 
 
 def read_message():
-    """Returns the metadata and the tensors, each an array and its shape; None at the end."""
+    """Returns the metadata, and the tensors by name: each an array and its shape. Returns None at the end."""
     start = sys.stdin.buffer.read(8)
     if not start:
         return None
     header = json.loads(sys.stdin.buffer.read(struct.unpack('<Q', start)[0]))
     metadata = header.pop('__metadata__', {})
-    data = sys.stdin.buffer.read(max((t['data_offsets'][1] for t in header.values()), default=0))
-    return metadata, {name: (array(TYPES[t['dtype']], data[slice(*t['data_offsets'])]), t['shape'])
-                      for name, t in header.items()}
+    data = sys.stdin.buffer.read(max((entry['data_offsets'][1] for entry in header.values()), default=0))
+    tensors = {}
+    for name, entry in header.items():
+        begin, end = entry['data_offsets']
+        tensors[name] = array(TYPES[entry['dtype']], data[begin:end]), entry['shape']
+    return metadata, tensors
 
 
-def write_message(metadata, outputs, shapes):
-    """Writes outputs, which are arrays of f32."""
-    header, at = {'__metadata__': metadata}, 0
+def write_message(metadata, outputs, forms):
+    """Writes outputs, which are arrays of f32. A form is {"dtype": "F32", "shape": [7, 4, 128]}."""
+    header, begin = {'__metadata__': metadata}, 0
     for name, values in outputs.items():
-        end = at + 4 * len(values)
-        header[name] = {'dtype': 'F32', 'shape': shapes[name]['shape'], 'data_offsets': [at, end]}
-        at = end
+        end = begin + 4 * len(values)
+        header[name] = {'dtype': 'F32', 'shape': forms[name]['shape'], 'data_offsets': [begin, end]}
+        begin = end
     text = json.dumps(header).encode()
     sys.stdout.buffer.write(struct.pack('<Q', len(text)) + text)
     for values in outputs.values():
@@ -40,7 +43,8 @@ def write_message(metadata, outputs, shapes):
     sys.stdout.buffer.flush()
 
 
-def rope(parameters, tensors, interleaved):
+def rotate(tensors, interleaved):
+    """Rotates x [tokens, heads, dim] by cos and sin [tokens, pairs]."""
     x, (tokens, heads, dim) = tensors['x']
     (cos, (_, pairs)), (sin, _) = tensors['cos'], tensors['sin']
     out = array('f', x)  # channels past the pairs stay as they are
@@ -53,10 +57,11 @@ def rope(parameters, tensors, interleaved):
     return {'out': out}
 
 
-def rope_table(parameters, tensors, exact):
-    positions, inv_freq = tensors['positions'][0], tensors['inv_freq'][0]
+def make_table(parameters, tensors, exact):
+    """Returns cosines and sines [tokens, pairs] in f64 arithmetic or in f32; None for xPos, which is declined."""
+    (positions, shape), (inv_freq, _) = tensors['positions'], tensors['inv_freq']
     axis = tensors['axis'][0] if 'axis' in tensors else [0] * len(inv_freq)
-    tokens, factor = tensors['positions'][1][-1], parameters['attention_factor']
+    tokens, factor = shape[-1], parameters['attention_factor']
     if parameters['xpos_scale_base']:
         return None
     cos, sin = array('f'), array('f')
@@ -69,31 +74,34 @@ def rope_table(parameters, tensors, exact):
     return {'cos': cos, 'sin': sin}
 
 
-def alibi(p, tensors):
+def make_alibi(parameters, tensors):
+    """Returns biases [batch, heads, queries, keys]."""
     out, slopes = array('f'), tensors['slopes'][0]
-    for head in range(p['batch'] * p['heads']):
+    first, causal = parameters['query_offset'], parameters['causal']
+    for head in range(parameters['batch'] * parameters['heads']):
         slope = slopes[head % len(slopes)]
-        for query in range(p['query_offset'], p['query_offset'] + p['queries']):
-            out.extend(-math.inf if p['causal'] and key > query else -slope * abs(query - key)
-                       for key in range(p['keys']))
+        for query in range(first, first + parameters['queries']):
+            out.extend(-math.inf if causal and key > query else -slope * abs(query - key)
+                       for key in range(parameters['keys']))
     return {'out': out}
 
 
 def answer(metadata, tensors):
     kernel, parameters = metadata['kernel'], json.loads(metadata['parameters'])
     if kernel == 'rope_table':
-        return rope_table(parameters, tensors, metadata['numerics'] == 'exact')
+        return make_table(parameters, tensors, metadata['numerics'] == 'exact')
     if kernel == 'alibi':
-        return alibi(parameters, tensors)
-    return rope(parameters, tensors, kernel == 'rope_interleaved')
+        return make_alibi(parameters, tensors)
+    return rotate(tensors, kernel == 'rope_interleaved')
 
 
 while message := read_message():
-    if 'hello' in message[0]:
+    metadata, tensors = message
+    if 'hello' in metadata:
         write_message(HELLO, {}, {})
         continue
-    outputs = answer(*message)
-    reply = {'prompt': message[0]['prompt']}
+    outputs = answer(metadata, tensors)
+    reply = {'prompt': metadata['prompt']}
     if outputs is None:
         reply['declined'] = 'this kind of call'
-    write_message(reply, outputs or {}, json.loads(message[0]['outputs']))
+    write_message(reply, outputs or {}, json.loads(metadata['outputs']))

@@ -14,6 +14,7 @@ fn between<'a>(text: &'a str, before: &str, after: &str) -> &'a str {
     &text[from..from + text[from..].find(after).unwrap_or(0)]
 }
 
+/// Returns the numbers of a list such as 3,2,64.
 fn numbers(list: &str) -> Vec<usize> {
     list.split(',').filter_map(|word| word.parse().ok()).collect()
 }
@@ -27,8 +28,8 @@ impl Tensor {
     /// Finds the entry of a tensor, such as "x":{"dtype":"F32","shape":[3,2,64],"data_offsets":[0,1536]}.
     fn read(header: &str, data: &[u8], name: &str) -> Tensor {
         let entry = between(header, &format!(",\"{name}\":{{\"dtype\""), "}");
-        let places = numbers(between(entry, "\"data_offsets\":[", "]"));
-        let values = data[places[0]..places[1]].chunks_exact(4);
+        let offsets = numbers(between(entry, "\"data_offsets\":[", "]"));
+        let values = data[offsets[0]..offsets[1]].chunks_exact(4);
         Tensor {
             shape: numbers(between(entry, "\"shape\":[", "]")),
             values: values.map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect(),
@@ -63,15 +64,16 @@ fn write_message(output: &mut impl Write, header: &str, values: &[f32]) -> io::R
     output.flush()
 }
 
+/// Rotates x [tokens, heads, dim] by cos and sin [tokens, pairs].
 fn rotate(x: &Tensor, cos: &Tensor, sin: &Tensor, interleaved: bool) -> Vec<f32> {
     let (heads, dim, pairs) = (x.shape[1], x.shape[2], cos.shape[1]);
     let mut out = x.values.clone(); // channels past the pairs stay as they are
     for row in 0..x.shape[0] * heads {
         for i in 0..pairs {
-            let at = row / heads * pairs + i;
+            let pair = row / heads * pairs + i;
             let a = row * dim + if interleaved { 2 * i } else { i };
             let b = a + if interleaved { 1 } else { pairs };
-            let (c, s) = (cos.values[at], sin.values[at]);
+            let (c, s) = (cos.values[pair], sin.values[pair]);
             out[a] = x.values[a] * c - x.values[b] * s;
             out[b] = x.values[b] * c + x.values[a] * s;
         }

@@ -1,4 +1,7 @@
-"""Errors, and the arrays that the extension allocates: each result belongs to the framework of the arguments."""
+"""posenc.Error, and the arrays of calls without `out`: allocate("rope_half", {"x": x, ...}) returns an array like x.
+
+A result belongs to the framework of the arguments. The extension calls Error, bits_of_bfloat16() and allocate().
+"""
 
 from typing import TYPE_CHECKING, Any, Callable, Dict, NamedTuple, Optional, Sequence, Tuple
 
@@ -39,37 +42,38 @@ def bits_of_bfloat16(array: Any) -> Any:
     return array.view("uint16") if str(getattr(array, "dtype", "")) == "bfloat16" and hasattr(array, "view") else None
 
 
-def empty(shape: Sequence[int], dtype: str) -> "numpy.ndarray[Any, Any]":
+def empty_numpy(shape: Sequence[int], dtype: str) -> "numpy.ndarray[Any, Any]":
     """Returns an uninitialised NumPy array. A negative size counts as 0, for the library to reject."""
     import numpy
 
     return numpy.empty([max(size, 0) for size in shape], dtype)
 
 
-# ---- outputs ----
+# ---- Outputs of kernels ----
 
-Given = Dict[str, Any]
-Finish = Optional[Callable[..., Any]]
+Arguments = Dict[str, Any]  # by parameter, without those that are None
+Converter = Optional[Callable[..., Any]]  # of the outputs, after the call; None: they are the result
 
 
-def _tokens(given: Given) -> Tuple[int, ...]:
-    """Returns the sizes of batch and tokens that an array or a range of positions has."""
-    positions = given.get("positions")
+def _tokens(arguments: Arguments) -> Tuple[int, ...]:
+    """Returns [tokens] or [batch, tokens] of an array or a range of positions."""
+    positions = arguments.get("positions")
     if isinstance(positions, range):
         return (len(positions),)
     shape = tuple(getattr(positions, "shape", ()))
     if not shape:
         raise TypeError("positions: without an array for the result, expected a range or an array")
-    return shape[1:] if given["freqs"].n_axes > 1 and len(shape) > 1 else shape
+    has_axes = arguments["freqs"].n_axes > 1 and len(shape) > 1
+    return shape[1:] if has_axes else shape
 
 
-def _relative(given: Given) -> Tuple[int, ...]:
+def _relative_scores(arguments: Arguments) -> Tuple[int, ...]:
     """Returns [batch, heads, queries, keys] of a term, and of an index with queries + keys - 1 elements."""
-    term, n = given.get("c2p", given.get("p2c")), len(given["index"])
+    term, n = arguments.get("c2p", arguments.get("p2c")), len(arguments["index"])
     if term is None:
         raise TypeError("relative_bias() lacks c2p and p2c. Pass at least one.")
-    own = int(term.shape[-2])
-    queries, keys = (own, n + 1 - own) if "c2p" in given else (n + 1 - own, own)
+    rows = int(term.shape[-2])  # queries of c2p, keys of p2c
+    queries, keys = (rows, n + 1 - rows) if "c2p" in arguments else (n + 1 - rows, rows)
     return (*term.shape[:-2], queries, keys)
 
 
@@ -77,68 +81,36 @@ class Result(NamedTuple):
     """Result of a kernel: its shape, and the arguments on which shape, framework and dtype depend."""
 
     shape: Callable[..., Tuple[int, ...]]  # of the arguments and the values of `sizes`
-    like: Tuple[str, ...]  # the first that is given determines the framework
-    sizes: Tuple[str, ...] = ()  # integers
+    like: Tuple[str, ...]  # the first of these arguments that is given determines the framework
+    sizes: Tuple[str, ...] = ()  # arguments that are integers
     keeps_dtype: bool = False  # the dtype is that of `like`, not float32
+    n_outputs: int = 1
 
 
 # Results that do not have the shape and the dtype of x.
 RESULTS = {
     "sinusoidal": Result(lambda given: (*_tokens(given), given["freqs"].dim), ("positions",)),
-    "rope_table": Result(lambda given: (*_tokens(given), given["freqs"].dim // 2), ("positions",)),
+    "rope_table": Result(lambda given: (*_tokens(given), given["freqs"].dim // 2), ("positions",), n_outputs=2),
     "learned_grad": Result(lambda given, rows: (rows, given["x"].shape[-1]), ("x",), ("rows",)),
     "alibi": Result(lambda given, *sizes: (*given["slopes"].shape, *sizes), ("slopes",), ("queries", "keys")),
     "t5_bias": Result(lambda given, *sizes: (given["table"].shape[1], *sizes), ("table",), ("queries", "keys")),
     "distance_bias": Result(lambda given, *sizes: (given["values"].shape[0], *sizes), ("values",), ("queries", "keys")),
     "window_bias": Result(lambda given: (given["table"].shape[1], *given["index"].shape), ("table",)),
-    "relative_bias": Result(_relative, ("c2p", "p2c"), keeps_dtype=True),
+    "relative_bias": Result(_relative_scores, ("c2p", "p2c"), keeps_dtype=True),
     "relative_sum": Result(lambda given, columns: (*given["x"].shape[:-1], columns), ("x",), ("columns",), True),
 }
 
 
-OUTPUTS = {"rope_table": ("cos", "sin")}  # of other kernels: out
-
-
-def _empty_of(framework: str, shape: Sequence[int], like: Any) -> Any:
-    """Returns an uninitialised array with the dtype of `like`, or float32 if that is None."""
+def _empty(framework: str, shape: Sequence[int], dtype_of: Any) -> Any:
+    """Returns an uninitialised array with the dtype of `dtype_of`, or float32 if that is None."""
     if framework == "torch":
         import torch
 
-        return torch.empty(tuple(shape), dtype=torch.float32 if like is None else like.dtype)
-    return empty(shape, "float32" if like is None else as_numpy(like).dtype)
+        return torch.empty(tuple(shape), dtype=torch.float32 if dtype_of is None else dtype_of.dtype)
+    return empty_numpy(shape, "float32" if dtype_of is None else as_numpy(dtype_of).dtype)
 
 
-def _to_jax(first: Any, second: Any = None) -> Any:
-    import jax.numpy
-
-    return jax.numpy.asarray(first) if second is None else (jax.numpy.asarray(first), jax.numpy.asarray(second))
-
-
-def allocate(kernel: str, given: Given) -> Tuple[Tuple[Any, ...], Finish]:
-    """Returns the outputs of a kernel, and a function that converts them after the call.
-
-    `given` has the arguments that are not None. JAX arrays are immutable, so the kernel writes a NumPy array.
-    """
-    if kernel in RESULTS:
-        result = RESULTS[kernel]
-        like = next((given[name] for name in result.like if name in given), None)
-        framework = framework_of(like)
-        for name in result.sizes:
-            if name not in given:
-                raise TypeError(f"{kernel}() lacks the argument '{name}'. Pass it, or an array for the result.")
-        try:
-            shape = result.shape(given, *(int(given[name]) for name in result.sizes))
-        except IndexError:
-            raise Error(f"{kernel}: an array has too few dimensions", "shape", result.like[0]) from None
-        typed = like if result.keeps_dtype else None
-        made = tuple(_empty_of(framework, shape, typed) for _ in OUTPUTS.get(kernel, ("out",)))
-    else:
-        framework = framework_of(given["x"])
-        made = (_like(framework, given["x"]),)
-    return made, _to_jax if framework == "jax" else None
-
-
-def _like(framework: str, array: Any) -> Any:
+def _empty_like(framework: str, array: Any) -> Any:
     if framework == "torch":
         import torch
 
@@ -148,9 +120,38 @@ def _like(framework: str, array: Any) -> Any:
     return numpy.empty_like(as_numpy(array))
 
 
-def copy_of(array: Any) -> Tuple[Any, Finish]:
-    """Returns a copy that can be written, and a function that converts it to the framework of the array."""
+def _to_jax(first: Any, second: Any = None) -> Any:
+    import jax.numpy
+
+    return jax.numpy.asarray(first) if second is None else (jax.numpy.asarray(first), jax.numpy.asarray(second))
+
+
+def converter(framework: str) -> Converter:
+    """Returns the function that makes arrays of a framework. JAX has no writable ones: calls write those of NumPy."""
+    return _to_jax if framework == "jax" else None
+
+
+def allocate(kernel: str, arguments: Arguments) -> Tuple[Tuple[Any, ...], Converter]:
+    """Returns the outputs of a kernel, for the call to write, and their converter."""
+    if kernel not in RESULTS:
+        framework = framework_of(arguments["x"])
+        return (_empty_like(framework, arguments["x"]),), converter(framework)
+    result = RESULTS[kernel]
+    like = next((arguments[name] for name in result.like if name in arguments), None)
+    framework = framework_of(like)
+    for name in result.sizes:
+        if name not in arguments:
+            raise TypeError(f"{kernel}() lacks the argument '{name}'. Pass it, or an array for the result.")
+    try:
+        shape = result.shape(arguments, *(int(arguments[name]) for name in result.sizes))
+    except IndexError:
+        raise Error(f"{kernel}: an array has too few dimensions", "shape", result.like[0]) from None
+    dtype_of = like if result.keeps_dtype else None
+    return tuple(_empty(framework, shape, dtype_of) for _ in range(result.n_outputs)), converter(framework)
+
+
+def copy_of(array: Any) -> Tuple[Any, Converter]:
+    """Returns a copy that can be written, and its converter."""
     framework = framework_of(array)
-    if framework == "torch":
-        return array.clone(), None  # one that needs gradients is rejected, as by kernels
-    return as_numpy(array).copy(), _to_jax if framework == "jax" else None
+    # A tensor that requires gradients is rejected, as by kernels.
+    return array.clone() if framework == "torch" else as_numpy(array).copy(), converter(framework)

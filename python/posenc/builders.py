@@ -1,9 +1,12 @@
-"""Slopes, buckets, indices and values that kernels take. Each result is a NumPy array."""
+"""Slopes, buckets, indices and values that kernels take: posenc.alibi_slopes(8) returns [0.5, 0.25, ...].
 
-from typing import TYPE_CHECKING, Any, Callable, List, NamedTuple, Sequence
+Each result is a new NumPy array, which a function of the library of the same name fills.
+"""
+
+from typing import TYPE_CHECKING, Any, NamedTuple, Sequence, Tuple
 
 from . import _core
-from .arrays import Error, empty
+from .arrays import Error, empty_numpy
 
 if TYPE_CHECKING:
     import numpy
@@ -17,22 +20,24 @@ class T5Buckets(NamedTuple):
     thresholds: "numpy.ndarray[Any, Any]"
 
 
-def _filled(shape: Sequence[int], dtype: str, fill: Callable[..., None], *arguments: Any) -> "numpy.ndarray[Any, Any]":
-    """Returns a new array that a builder of the library fills, as its last argument."""
-    array = empty(shape, dtype)
-    fill(*arguments, array)
+def _build(
+    builder: str, shape: Sequence[int], dtype: str, *integers: int, number: float = 0.0, inputs: Tuple[Any, ...] = ()
+) -> "numpy.ndarray[Any, Any]":
+    """Returns a new array that posenc_BUILDER() fills. The arguments are in the order of the C function."""
+    array = empty_numpy(shape, dtype)
+    _core.build(builder, integers, number, inputs, array)
     return array
 
 
 def alibi_slopes(n_heads: int, alibi_bias_max: float = 8.0) -> "numpy.ndarray[Any, Any]":
     """Returns the slopes of ALiBi, float32 [n_heads]. Source: Press et al. 2108.12409."""
-    return _filled([n_heads], "float32", _core.alibi_slopes, n_heads, alibi_bias_max)
+    return _build("alibi_slopes", [n_heads], "float32", n_heads, number=alibi_bias_max)
 
 
 def t5_buckets(num_buckets: int = 32, max_distance: int = 128, bidirectional: bool = True) -> T5Buckets:
     """Returns the buckets of T5: bidirectional for an encoder. Source: Raffel et al. 1910.10683."""
     n = num_buckets // 2 if bidirectional else num_buckets
-    thresholds = _filled([n], "int32", _core.t5_buckets_compute, num_buckets, max_distance, bidirectional)
+    thresholds = _build("t5_buckets_compute", [n], "int32", num_buckets, max_distance, bool(bidirectional))
     return T5Buckets(num_buckets, bidirectional, thresholds)
 
 
@@ -41,12 +46,12 @@ def kerple_log(p: Any, a: Any, first: int, n: int) -> "numpy.ndarray[Any, Any]":
 
     p and a are float32 [heads], above 0. Source: Chi et al. 2205.09921.
     """
-    return _filled([len(p), n], "float32", _core.kerple_log, len(p), *_by_head(p, a), first, n)
+    return _build("kerple_log", [len(p), n], "float32", len(p), first, n, inputs=_by_head(p, a))
 
 
 def kerple_power(p: Any, a: Any, first: int, n: int) -> "numpy.ndarray[Any, Any]":
     """Returns -a |distance|^p, as kerple_log() does. p is at most 2."""
-    return _filled([len(p), n], "float32", _core.kerple_power, len(p), *_by_head(p, a), first, n)
+    return _build("kerple_power", [len(p), n], "float32", len(p), first, n, inputs=_by_head(p, a))
 
 
 def sandwich(dim: int, scale: Any, first: int, n: int) -> "numpy.ndarray[Any, Any]":
@@ -54,14 +59,14 @@ def sandwich(dim: int, scale: Any, first: int, n: int) -> "numpy.ndarray[Any, An
 
     scale is float32 [heads]: heads / (8 h) with h = 1, 2, ... in the paper. Source: Chi et al. 2212.10356.
     """
-    return _filled([len(scale), n], "float32", _core.sandwich, dim, len(scale), *_by_head(scale), first, n)
+    return _build("sandwich", [len(scale), n], "float32", dim, len(scale), first, n, inputs=_by_head(scale))
 
 
-def _by_head(*numbers: Any) -> "List[numpy.ndarray[Any, Any]]":
+def _by_head(*numbers: Any) -> "Tuple[numpy.ndarray[Any, Any], ...]":
     """Returns dense float32 arrays of one length: a number for each head."""
     import numpy
 
-    arrays = [numpy.ascontiguousarray(one, "float32") for one in numbers]
+    arrays = tuple(numpy.ascontiguousarray(values, "float32") for values in numbers)
     for array in arrays:
         if array.shape != (len(arrays[0]),):
             raise Error(f"shape of numbers by head is {array.shape}, expected ({len(arrays[0])},)", "shape")
@@ -73,12 +78,12 @@ def swin_index(height: int, width: int) -> "numpy.ndarray[Any, Any]":
 
     The table has (2 height - 1)(2 width - 1) rows. Source: Liu et al. 2103.14030.
     """
-    return _filled([height * width] * 2, "int32", _core.swin_index, height, width)
+    return _build("swin_index", [height * width] * 2, "int32", height, width)
 
 
 def beit_index(height: int, width: int) -> "numpy.ndarray[Any, Any]":
     """Returns what swin_index() does, with a class token first, and three more rows. Source: Bao et al. 2106.08254."""
-    return _filled([1 + height * width] * 2, "int32", _core.beit_index, height, width)
+    return _build("beit_index", [1 + height * width] * 2, "int32", height, width)
 
 
 def shaw_index(queries: int, keys: int, max_distance: int, query_offset: int = 0) -> "numpy.ndarray[Any, Any]":
@@ -86,7 +91,7 @@ def shaw_index(queries: int, keys: int, max_distance: int, query_offset: int = 0
 
     Source: Shaw et al. 1803.02155.
     """
-    return _filled([queries + keys - 1], "int32", _core.shaw_index, queries, keys, query_offset, max_distance)
+    return _build("shaw_index", [queries + keys - 1], "int32", queries, keys, query_offset, max_distance)
 
 
 def transformer_xl_index(queries: int, keys: int) -> "numpy.ndarray[Any, Any]":
@@ -94,7 +99,7 @@ def transformer_xl_index(queries: int, keys: int) -> "numpy.ndarray[Any, Any]":
 
     Source: Dai et al. 1901.02860.
     """
-    return _filled([queries + keys - 1], "int32", _core.transformer_xl_index, queries, keys)
+    return _build("transformer_xl_index", [queries + keys - 1], "int32", queries, keys)
 
 
 def deberta_index(
@@ -104,8 +109,8 @@ def deberta_index(
 
     span is position_buckets, or max_distance if that is 0. Source: He et al. 2006.03654.
     """
-    n, numbers = queries + keys - 1, (queries, keys, query_offset, position_buckets, max_distance)
-    return _filled([n], "int32", _core.deberta_index, *numbers)
+    integers = queries, keys, query_offset, position_buckets, max_distance
+    return _build("deberta_index", [queries + keys - 1], "int32", *integers)
 
 
 def padding_positions(mask: Any, padding_idx: int) -> "numpy.ndarray[Any, Any]":
@@ -117,9 +122,11 @@ def padding_positions(mask: Any, padding_idx: int) -> "numpy.ndarray[Any, Any]":
 
     marks = numpy.ascontiguousarray(numpy.asarray(mask) != 0).view("uint8")
     batch, tokens = marks.shape
-    return _filled([batch, tokens], "int32", _core.padding_positions, batch, tokens, marks, padding_idx)
+    return _build("padding_positions", [batch, tokens], "int32", batch, tokens, padding_idx, inputs=(marks,))
 
 
-def learned_fill_normal(seed: int, rows: int, dim: int, sigma: float = 0.02, first_row: int = 0) -> "numpy.ndarray[Any, Any]":
-    """Returns initial values of a learned table, float32 [rows, dim], from N(0, sigma). The bits follow from the seed."""
-    return _filled([rows, dim], "float32", _core.learned_fill_normal, seed, first_row, rows, dim, sigma)
+def learned_fill_normal(
+    seed: int, rows: int, dim: int, sigma: float = 0.02, first_row: int = 0
+) -> "numpy.ndarray[Any, Any]":
+    """Returns initial values of a learned table, float32 [rows, dim], from N(0, sigma). The seed determines the bits."""
+    return _build("learned_fill_normal", [rows, dim], "float32", seed, first_row, rows, dim, number=sigma)

@@ -1,5 +1,9 @@
 """Plug-in of pytest: a test for each case of posenc.check().
 
+    @pytest.mark.posenc("rope_half")
+    def test_rotation():  # becomes test_rotation[rope_half/f32/given/hd64-t1] and others
+        return rotate
+
 A test with the marker `posenc` returns the function to check. The fixture `posenc_check` is posenc.check() that fails
 the test. pytest loads this module in every run where the package is installed, so NumPy is imported only for a check.
 """
@@ -12,8 +16,8 @@ if TYPE_CHECKING:
     from .checking import CheckResult
 
 CASE = "posenc_case"
-CASES: Dict[str, List[str]] = {}  # by the options of a marker
-RESULTS: Dict[str, "CheckResult"] = {}  # by the id of a test without its case
+CASES: Dict[str, List[str]] = {}  # ids of cases by the options of a marker, so that equal markers ask once
+RESULTS: Dict[str, "CheckResult"] = {}  # by the id of a test without its case: one check for all its cases
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -35,6 +39,7 @@ def _cases(options: Dict[str, Any]) -> List[str]:
 
 
 def _options(marker: pytest.Mark) -> Dict[str, Any]:
+    """Returns the options of a check. A positional argument is the kernel."""
     return {**dict(zip(("kernel",), marker.args)), **marker.kwargs}
 
 

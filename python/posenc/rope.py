@@ -1,4 +1,8 @@
-"""Frequencies, and the rotation of a model."""
+"""posenc.Frequencies, and posenc.Rope, the rotation of a model:
+
+    rope = posenc.Rope.from_model("llama-3.1-8b")
+    q, k = rope(q, k, positions=cached)
+"""
 
 import json
 from array import array
@@ -18,7 +22,7 @@ if TYPE_CHECKING:  # the readers of model files are imported by the calls that n
     from .models.part import Part
 
     class Parameters(TypedDict, total=False):
-        """The members of struct posenc_freqs_spec."""
+        """The members of struct posenc_freqs_spec, which posenc.h describes."""
 
         rope_theta: float
         scaling: str
@@ -159,18 +163,19 @@ class Rope:
         if inplace:
             _core.rope_apply(self._handle, q, k, positions)
             return q if k is None else (q, k)
-        new_q, finish = copy_of(q)
-        new_k, _ = (None, None) if k is None else copy_of(k)
+        new_q, convert = copy_of(q)
+        new_k = None if k is None else copy_of(k)[0]
         _core.rope_apply(self._handle, new_q, new_k, positions)
-        result: Tuple[Any, ...] = (new_q,) if new_k is None else (new_q, new_k)
-        return finish(*result) if finish else result[0] if new_k is None else result
+        if convert:
+            return convert(new_q, new_k)
+        return new_q if new_k is None else (new_q, new_k)
 
     def __repr__(self) -> str:
         return f"posenc.Rope({self.freqs.dim}, {self.pairing!r})"
 
 
 def _parts_of(config: Any) -> "List[Part]":
-    """Returns the encodings of a model file, or of what it holds."""
+    """Returns the encodings of a model: config is a path, a dict, or a configuration of transformers."""
     from .models.members import Rejected
     from .models.model import read_json, read_model
 
@@ -178,25 +183,26 @@ def _parts_of(config: Any) -> "List[Part]":
         if isinstance(config, (str, Path)):
             path = Path(config)
             return read_model(path / "config.json" if path.is_dir() else path).reading.parts
-        holds = config if isinstance(config, dict) else config.to_dict()
-        return read_json(json.dumps(holds, default=str)).parts
+        members = config if isinstance(config, dict) else config.to_dict()
+        return read_json(json.dumps(members, default=str)).parts
     except Rejected as why:
         raise Error(str(why), what="config") from None
 
 
 def _choose(parts: "List[Part]", layer_type: Optional[str]) -> "Part":
-    """Returns the rotation for a type of layers."""
+    """Returns the rotation for a type of layers, which may be None if there is one rotation."""
     rotations = [part for part in parts if part.rotates]
     names = [_layer_type(part) for part in rotations]
-    found = [part for part, name in zip(rotations, names) if layer_type in (None, name)]
+    matching = [part for part, name in zip(rotations, names) if layer_type in (None, name)]
     if not rotations:
         raise Error(f"the model has no rotation: its encoding is {parts[0].encoding}", what="config")
     if len(rotations) == 1 and not rotations[0].name:
         return rotations[0]
-    if len(found) != 1:
+    if len(matching) != 1:
         raise Error(f"layer_type is {layer_type!r}, expected one of {', '.join(names)}", what="layer_type")
-    return found[0]
+    return matching[0]
 
 
 def _layer_type(part: "Part") -> str:
+    """Returns the name of the layers that a rotation is for, as in transformers; "text" if they have none."""
     return f"{part.name}_attention" if part.name in ("full", "sliding", "chunked") else part.name or "text"

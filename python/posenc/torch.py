@@ -15,7 +15,7 @@ and sin are not computed: a call that needs them raises posenc.Error.
 
 import sys
 from contextlib import contextmanager
-from typing import Any, Callable, Iterator, List, Sequence, Tuple
+from typing import Any, Callable, Iterator, List, NamedTuple, Sequence, Tuple
 
 import torch
 from torch import Tensor
@@ -25,12 +25,12 @@ from .arrays import Error
 
 
 def _dense(tensor: Tensor) -> Tensor:
-    """Returns the tensor without gradients, or a copy if its channels are apart."""
+    """Returns a tensor without gradients, whose last dimension is contiguous: a copy only if it must be."""
     tensor = tensor.detach() if tensor.requires_grad else tensor
     return tensor if tensor.stride(-1) == 1 else tensor.contiguous()
 
 
-def _rows(table: Tensor, name: str, batch: int, tokens: int) -> Tuple[Tensor, Any]:
+def _rows_and_positions(table: Tensor, name: str, batch: int, tokens: int) -> Tuple[Tensor, Any]:
     """Returns the table as [rows, rotary_dim/2], and the positions that choose the row of each token."""
     shape = tuple(table.shape[:-1])
     table = _dense(table)
@@ -48,13 +48,14 @@ def _rotate(
     kernel: Callable[..., Any], tensors: Sequence[Tensor], cos: Tensor, sin: Tensor,
     heads_first: bool, transpose: bool,
 ) -> List[Tensor]:  # fmt: skip
+    """Rotates tensors, which have the same tokens: x, or q and k."""
     axis = -2 if heads_first else -3
     shape = tensors[0].shape
     if len(shape) not in (3, 4):
         raise Error(f"x has {len(shape)} dimensions, expected 3 or 4", "shape", "x")
     batch, tokens = shape[0] if len(shape) == 4 else 1, shape[axis]
-    cos, positions = _rows(cos, "cos", batch, tokens)
-    sin, _ = _rows(sin, "sin", batch, tokens)
+    cos, positions = _rows_and_positions(cos, "cos", batch, tokens)
+    sin, _ = _rows_and_positions(sin, "sin", batch, tokens)
     results = []
     for x in map(_dense, tensors):
         if x.shape[axis] != tokens:
@@ -68,7 +69,7 @@ def _rotate(
 
 
 def _register(kernel: Callable[..., Any]) -> None:
-    """Registers the operators that call a kernel."""
+    """Registers the operators NAME and NAME_qk that call a kernel, for the CPU, torch.compile() and autograd."""
 
     def rotate(x: Tensor, cos: Tensor, sin: Tensor, heads_first: bool = False, transpose: bool = False) -> Tensor:
         return _rotate(kernel, (x,), cos, sin, heads_first, transpose)[0]
@@ -78,24 +79,30 @@ def _register(kernel: Callable[..., Any]) -> None:
     ) -> Tuple[Tensor, ...]:
         return tuple(_rotate(kernel, (q, k), cos, sin, heads_first, transpose))
 
-    def fake(x: Tensor, *_: Any) -> Tensor:
+    def empty_result(x: Tensor, *_: Any) -> Tensor:
         return torch.empty_like(_dense(x))
 
-    def fake_qk(q: Tensor, k: Tensor, *_: Any) -> Tuple[Tensor, ...]:
-        return fake(q), fake(k)
+    def empty_results(q: Tensor, k: Tensor, *_: Any) -> Tuple[Tensor, ...]:
+        return empty_result(q), empty_result(k)
 
-    for name, inputs, outputs, function, shapes in (
-        (kernel.__name__, "Tensor x", "Tensor", rotate, fake),
-        (f"{kernel.__name__}_qk", "Tensor q, Tensor k", "(Tensor, Tensor)", rotate_qk, fake_qk),
-    ):
-        schema = f"({inputs}, Tensor cos, Tensor sin, bool heads_first=False, bool transpose=False) -> {outputs}"
-        torch.library.define(f"posenc::{name}", schema, tags=torch.Tag.pt2_compliant_tag)
-        torch.library.impl(f"posenc::{name}", "cpu", function)
-        torch.library.register_fake(f"posenc::{name}", shapes)
-        _register_gradient(name)
+    options = "Tensor cos, Tensor sin, bool heads_first=False, bool transpose=False"
+    _register_operator(kernel.__name__, f"(Tensor x, {options}) -> Tensor", rotate, empty_result)
+    schema = f"(Tensor q, Tensor k, {options}) -> (Tensor, Tensor)"
+    _register_operator(f"{kernel.__name__}_qk", schema, rotate_qk, empty_results)
+
+
+def _register_operator(
+    name: str, schema: str, function: Callable[..., Any], empty_results: Callable[..., Any]
+) -> None:
+    """Registers an operator. `empty_results` returns tensors like its results, which compilers trace."""
+    torch.library.define(f"posenc::{name}", schema, tags=torch.Tag.pt2_compliant_tag)
+    torch.library.impl(f"posenc::{name}", "cpu", function)
+    torch.library.register_fake(f"posenc::{name}", empty_results)
+    _register_gradient(name)
 
 
 def _register_gradient(name: str) -> None:
+    """Registers the inverse rotation as the gradient with respect to x, or q and k."""
     operator = getattr(torch.ops.posenc, name).default
 
     def setup_context(ctx: Any, inputs: Tuple[Any, ...], output: Any) -> None:
@@ -106,7 +113,8 @@ def _register_gradient(name: str) -> None:
 
     def backward(ctx: Any, *gradients: Tensor) -> Tuple[Any, ...]:
         result = operator(*gradients, *ctx.saved_tensors, ctx.heads_first, not ctx.transpose)
-        return (*((result,) if len(gradients) == 1 else result), None, None, None, None)
+        results = (result,) if len(gradients) == 1 else result
+        return (*results, None, None, None, None)  # None: of cos, sin, heads_first and transpose
 
     torch.library.register_autograd(f"posenc::{name}", backward, setup_context=setup_context)
 
@@ -119,38 +127,51 @@ _register(_core.rope_interleaved)
 _NAME = "apply_rotary_pos_emb"
 
 
+class _Form(NamedTuple):
+    """A form of that function: the kernel that computes it, and how its tables hold the value of each pair."""
+
+    kernel: str
+    widen: Callable[[Tensor], Tensor]  # [..., pairs] to a table of the model
+    narrow: Callable[[Tensor], Tensor]  # and back
+
+
+def _twice(table: Tensor) -> Tensor:
+    return torch.cat((table, table), -1)
+
+
 def _first_half(table: Tensor) -> Tensor:
     return table[..., : table.shape[-1] // 2]
 
 
-# Forms of that function: the kernel, how the model widens its tables, and how to undo it.
-_FORMS: Tuple[Tuple[str, Callable[..., Any], Callable[..., Any]], ...] = (
-    ("rope_half", lambda table: torch.cat((table, table), -1), _first_half),
-    ("rope_half", lambda table: table, lambda table: table),
-    ("rope_interleaved", lambda table: torch.cat((table, table), -1), _first_half),
-    ("rope_interleaved", lambda table: table.repeat_interleave(2, -1), lambda table: table[..., ::2]),
+_FORMS = (
+    _Form("rope_half", _twice, _first_half),
+    _Form("rope_half", lambda table: table, lambda table: table),
+    _Form("rope_interleaved", _twice, _first_half),
+    _Form("rope_interleaved", lambda table: table.repeat_interleave(2, -1), lambda table: table[..., ::2]),
 )
 
 
-def _replacement(kernel: str, undo: Callable[..., Any]) -> Callable[..., Any]:
-    operator = getattr(torch.ops.posenc, f"{kernel}_qk").default
+def _replacement(form: _Form) -> Callable[..., Any]:
+    """Returns apply_rotary_pos_emb() of a form."""
+    operator = getattr(torch.ops.posenc, f"{form.kernel}_qk").default
 
     def apply_rotary_pos_emb(
         q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, unsqueeze_dim: int = 1
     ) -> Tuple[Tensor, Tensor]:
-        result: Tuple[Tensor, Tensor] = operator(q, k, undo(cos), undo(sin), unsqueeze_dim == cos.dim() - 2)
+        heads_first = unsqueeze_dim == cos.dim() - 2  # the heads, which cos lacks, come before its tokens
+        result: Tuple[Tensor, Tensor] = operator(q, k, form.narrow(cos), form.narrow(sin), heads_first)
         return result
 
     return apply_rotary_pos_emb
 
 
 def _replacement_of(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns the replacement that computes what a function computes on small tensors."""
+    """Returns the replacement whose results on small tensors are those of a function."""
     generator = torch.Generator().manual_seed(0)
     q, k, angles = (torch.randn(shape, generator=generator) for shape in ((1, 2, 3, 8), (1, 1, 3, 8), (1, 3, 4)))
-    for kernel, widen, undo in _FORMS:
-        replacement = _replacement(kernel, undo)
-        arguments = q, k, widen(angles.cos()), widen(angles.sin())
+    for form in _FORMS:
+        replacement = _replacement(form)
+        arguments = q, k, form.widen(angles.cos()), form.widen(angles.sin())
         try:
             torch.testing.assert_close(replacement(*arguments), tuple(original(*arguments)))
             return replacement

@@ -4,9 +4,10 @@ The package is the installed one, or that of the build tree: PYTHONPATH=build/py
 """
 
 import importlib
+import re
 import sys
 from pathlib import Path
-from typing import Any, Iterator, NamedTuple
+from typing import Any, Iterator, List, NamedTuple
 
 import numpy
 import pytest
@@ -18,6 +19,11 @@ REPORTS = str(ROOT / "reports")
 sys.path.remove(REPORTS)
 sys.path.append(REPORTS)
 pytest.importorskip("posenc._core", reason="the extension is not built: it takes the headers of Python 3.11")
+
+
+def python_blocks(page: str) -> List[str]:
+    """Returns the blocks of Python of a page of the repository, such as docs/python.md."""
+    return re.findall(r"^```python\n(.*?)^```$", (ROOT / page).read_text("utf-8"), re.M | re.S)
 
 
 class Framework(NamedTuple):
@@ -48,11 +54,12 @@ class Framework(NamedTuple):
 
     @property
     def ulp(self) -> float:
-        """Relative distance of neighbours."""
+        """Distance of neighbours from 1 on."""
         return {"float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}[self.dtype]
 
 
 def numpy_dtype(name: str) -> Any:
+    """Returns a dtype of NumPy. Skips the test if that takes ml_dtypes, which is missing."""
     if name != "bfloat16":
         return name
     return pytest.importorskip("ml_dtypes", reason="ml_dtypes is missing").bfloat16
@@ -72,5 +79,5 @@ def framework_name(request: pytest.FixtureRequest) -> Iterator[str]:
 def framework(framework_name: str, request: pytest.FixtureRequest) -> Framework:
     """Returns a framework and an element type."""
     if framework_name != "torch":
-        numpy_dtype(request.param)  # skips the test without ml_dtypes
+        numpy_dtype(request.param)
     return Framework(framework_name, request.param)

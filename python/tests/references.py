@@ -6,21 +6,21 @@ from typing import Any, Callable, Dict, Optional, Tuple
 import numpy as np
 
 Array = Any
-COS_SIN: Tuple[Any, Any] = (np.cos, np.sin)
 
 
-def rotate(x: Array, cos: Array, sin: Array, rotary_dim: int) -> Array:
+def rotate(x: Array, cos: Array, sin: Array, rotary_dim: int, module: Any = np) -> Array:
+    """Rotates the pairs (a, b) by halves, with arrays of a module such as torch."""
     half = rotary_dim // 2
     a, b, rest = x[..., :half], x[..., half:rotary_dim], x[..., rotary_dim:]
-    c, s = cos[:, None], sin[:, None]
-    return np.concatenate([a * c - b * s, a * s + b * c, rest], axis=-1)
+    cos, sin = cos[:, None], sin[:, None]
+    return module.concatenate([a * cos - b * sin, a * sin + b * cos, rest], -1)
 
 
 def rotate_f64(x: Array, cos: Array, sin: Array, rotary_dim: int) -> Array:
     return rotate(x.astype("f8"), cos.astype("f8"), sin.astype("f8"), rotary_dim).astype(x.dtype)
 
 
-def rotate_adjacent(x: Array, cos: Array, sin: Array, rotary_dim: int) -> Array:
+def rotate_interleaved(x: Array, cos: Array, sin: Array, rotary_dim: int) -> Array:
     out = x.copy()
     a, b = x[..., 0:rotary_dim:2], x[..., 1:rotary_dim:2]
     out[..., 0:rotary_dim:2] = a * cos[:, None] - b * sin[:, None]
@@ -44,19 +44,21 @@ def table(
     positions: Array, inv_freq: Array, attention_factor: float, axis: Optional[Array] = None
 ) -> Tuple[Array, ...]:
     """Forms angles in the type of inv_freq. Cosines are those of f64, as NumPy's in f32 are off by more than 1 ulp."""
-    of_pair = positions[:, None] if axis is None else positions[axis].T
-    angles = (of_pair.astype(inv_freq.dtype) * inv_freq).astype("f8")
+    positions_by_pair = positions[:, None] if axis is None else positions[axis].T
+    angles = (positions_by_pair.astype(inv_freq.dtype) * inv_freq).astype("f8")
+    tables = np.cos(angles), np.sin(angles)
     if inv_freq.dtype == np.float32:
-        return tuple(f(angles).astype("f4") * np.float32(attention_factor) for f in COS_SIN)
-    return tuple((f(angles) * attention_factor).astype("f4") for f in COS_SIN)
+        return tuple(table.astype("f4") * np.float32(attention_factor) for table in tables)
+    return tuple((table * attention_factor).astype("f4") for table in tables)
 
 
 def sinusoidal(positions: Array, inv_freq: Array, dim: int, layout: str, scale: float) -> Array:
     cos, sin = table(positions, inv_freq, scale)
     if layout == "interleaved":
         return np.stack([sin, cos], -1).reshape(len(positions), 2 * len(inv_freq))[:, :dim]
-    halves = [one[:, : dim // 2] for one in ((sin, cos) if layout == "sin_cos" else (cos, sin))]
-    return np.concatenate([*halves, np.zeros((len(positions), dim % 2), "f4")], -1)
+    first, second = (sin, cos) if layout == "sin_cos" else (cos, sin)
+    odd_column = np.zeros((len(positions), dim % 2), "f4")
+    return np.concatenate([first[:, : dim // 2], second[:, : dim // 2], odd_column], -1)
 
 
 def learned_grad(x: Array, positions: Array, shape: Tuple[int, ...], init: Optional[Array] = None) -> Array:
@@ -121,7 +123,8 @@ def relative_sum(x: Array, index: Array, shape: Tuple[int, ...]) -> Array:
 
 
 def _added(function: Callable[..., Array]) -> Callable[..., Array]:
-    """Returns the function that adds the result of another one to scaled scores."""
+    """Returns the function that adds the result of another one to scaled scores x."""
+
     def adds(x: Array, *arrays: Array, x_scale: float, shape: Tuple[int, ...], **parameters: Any) -> Array:
         parameters.update(batch=shape[0], queries=shape[-2], keys=shape[-1])
         names = inspect.signature(function).parameters
@@ -132,7 +135,7 @@ def _added(function: Callable[..., Array]) -> Callable[..., Array]:
 
 
 FUNCTIONS: Dict[str, Callable[..., Any]] = {
-    "rope_half": rotate, "rope_interleaved": rotate_adjacent, "rope_qk_norm": norm_and_rotate, "rope_table": table,
+    "rope_half": rotate, "rope_interleaved": rotate_interleaved, "rope_qk_norm": norm_and_rotate, "rope_table": table,
     "sinusoidal": sinusoidal, "sinusoidal_add": _added(sinusoidal),
     "learned_add": lambda x, positions, table, x_scale: (x.astype("f8") * x_scale + table[positions]).astype("f4"),
     "learned_grad": learned_grad, "alibi": alibi, "t5_bias": t5_bias, "distance_bias": distance_bias,

@@ -1,4 +1,4 @@
-"""Adapters of other projects: each gets its row, or a row or message that says what is wrong with it."""
+"""Adapters of other projects: `posenc scoreboard mine.py` has a row for each function, or says why there is none."""
 
 import os
 import re
@@ -12,22 +12,21 @@ import pytest
 
 pytest.importorskip("numpy", reason="python3-numpy is missing")
 
+from conftest import ROOT, python_blocks  # noqa: E402
+
 from posenc.command import CommandError  # noqa: E402
 from posenc.engine import Engine  # noqa: E402
 from posenc.scoreboard import main as scoreboard  # noqa: E402
 
-ROOT = Path(__file__).resolve().parents[2]
-HEAD = "import os, signal\nfrom posenc.scoreboard import implements\n"
+IMPORTS = "import os, signal\nfrom posenc.scoreboard import implements\n"
 FUNCTION = """
 @implements("learned_add", "{0}", framework="numpy")
 def add(x, positions, table):
     {1}
 """
-RIGHT = HEAD + FUNCTION.format("right", "return x + table[positions]")
-PAGE = (ROOT / "docs" / "ci.md").read_text("utf-8")
-EXAMPLE = re.findall(r"^```python\n(.*?)^```$", PAGE, re.M | re.S)
-LOOP = "open('loops', 'x')\n    while True: pass"
-BROKEN = {  # body of a function, and the verdict in its row
+RIGHT = IMPORTS + FUNCTION.format("right", "return x + table[positions]")
+LOOP = "open('loops', 'x')\n    while True: pass"  # the file says that the loop has begun
+BODIES = {  # body of a function, and the verdict in its row
     "return x + table[positions - 1]": "differs: ",
     "raise KeyError('a | b')": "differs: the program reports an error: KeyError: 'a \\| b'",
     "os.kill(os.getpid(), signal.SIGSEGV)": "not measured: ended by SIGSEGV",
@@ -53,7 +52,7 @@ except CommandError as error:
 
 
 @pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _new_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
     wait = select.select
@@ -82,7 +81,7 @@ def run(*words: str) -> int:
 def test_adapter_of_the_page_gets_its_row_by_the_command_of_the_workflow() -> None:
     workflow = (ROOT / "examples" / "ci" / "scoreboard.yml").read_text("utf-8")
     words = shlex.split(re.search(r"venv/bin/posenc scoreboard (.*)", workflow)[1])  # type: ignore[index]
-    Path(words[0]).write_text(EXAMPLE[0], "utf-8")
+    Path(words[0]).write_text(python_blocks("docs/ci.md")[0], "utf-8")
     assert scoreboard.main(words) == 0
     (cells,) = cells_of(Path("scoreboard.md").read_text("utf-8"))
     assert cells[0] == Path(words[0]).stem and cells[2] == "conforms"
@@ -90,11 +89,12 @@ def test_adapter_of_the_page_gets_its_row_by_the_command_of_the_workflow() -> No
 
 
 def test_row_that_is_broken_says_so_and_leaves_the_others_alone() -> None:
-    Path("mine.py").write_text(HEAD + "".join(map(FUNCTION.format, map(str, range(9)), BROKEN)), "utf-8")
+    functions = [FUNCTION.format(row, body) for row, body in enumerate(BODIES)]
+    Path("mine.py").write_text(IMPORTS + "".join(functions), "utf-8")
     assert run("mine.py", "--limit", "5") == 1
     rows = cells_of(Path("page.md").read_text("utf-8"))
-    assert [cells[:2] for cells in rows] == [["mine", str(row)] for row in range(len(BROKEN))]
-    for cells, verdict in zip(rows, BROKEN.values()):
+    assert [cells[:2] for cells in rows] == [["mine", str(row)] for row in range(len(BODIES))]
+    for cells, verdict in zip(rows, BODIES.values()):
         assert cells[2].startswith(verdict)
 
 

@@ -10,12 +10,12 @@ import pytest
 
 np = pytest.importorskip("numpy", reason="python3-numpy is missing")
 
+from conftest import ROOT  # noqa: E402
+
 from posenc.checking.arrays import NAMES, Message, Tensor, converter, tensor_of  # noqa: E402
 from posenc.checking.arrays import read_message, write_message  # noqa: E402
 from posenc.checking.client import Client, UnknownParameter  # noqa: E402
 from posenc.checking.kernels import KERNELS, markdown  # noqa: E402
-
-DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 def prompt(kernel: str = "rope_half", arrays: Dict[str, Any] = {}, outputs: Any = None, **parameters: Any) -> Message:
@@ -32,11 +32,11 @@ def answer(function: Callable[..., Any], asked: Message, **options: Any) -> Mess
     return Client({asked.metadata["kernel"]: function}, **options).answer(asked)
 
 
-def first(x: Any, *_: Any) -> Any:
+def copy_of_x(x: Any, *_: Any) -> Any:
     return x.copy()
 
 
-# ---- messages ----
+# ---- Messages ----
 
 
 @pytest.mark.parametrize("end", [3, 8, 20, -1])
@@ -49,7 +49,7 @@ def test_a_stream_that_ends_within_a_message_is_an_error(end: int) -> None:
         read_message(stream)
 
 
-# ---- arrays ----
+# ---- Arrays ----
 
 
 @pytest.mark.parametrize("framework", ["numpy", "torch", "jax", "array_api_strict"])
@@ -85,7 +85,7 @@ def test_bfloat16_of_numpy_takes_ml_dtypes(monkeypatch: pytest.MonkeyPatch) -> N
         converter("numpy", None)(Tensor("BF16", (1,), b"\0\0"))
 
 
-# ---- arguments ----
+# ---- Arguments ----
 
 
 def test_a_function_gets_arrays_in_order_and_parameters_by_name() -> None:
@@ -130,7 +130,7 @@ def test_arrays_that_some_problems_lack_are_passed_by_name() -> None:
     asked, init = prompt("learned_grad"), prompt("learned_grad", {"init": np.float32([1, 1])})
     assert answer(named, asked).tensors["out"] == tensor_of(np.float32([0, 1]))
     assert answer(named, init).tensors["out"] == tensor_of(np.float32([1, 2]))
-    assert answer(first, asked).tensors
+    assert answer(copy_of_x, asked).tensors
     assert answer(lambda x, positions: x, init).metadata["declined"] == "the function has no parameter init"
 
 
@@ -139,7 +139,7 @@ def test_a_parameter_that_no_problem_has_is_an_error() -> None:
         answer(lambda x, cos, sin, base: x, prompt(rotary_dim=4))
 
 
-# ---- results ----
+# ---- Results ----
 
 WRONG = {
     "nothing": (lambda x, cos, sin: None, "returned nothing; expected out float32 [2]"),
@@ -183,14 +183,14 @@ def test_numpy_does_not_warn_of_overflow(recwarn: pytest.WarningsRecorder) -> No
 
 
 def test_hello_names_only_the_offer() -> None:
-    client = Client({"rope_table": first}, dtypes="f32 f16", numerics="hf_f32", max_position=4096)
+    client = Client({"rope_table": copy_of_x}, dtypes="f32 f16", numerics="hf_f32", max_position=4096)
     hello = client.answer(Message({"hello": "1"})).metadata
     assert hello == {"hello": "1", "name": "python", "description": "functions of Python", "kernels": "rope_table",
                      "dtypes": "f32 f16", "numerics": "hf_f32", "max_position": "4096"}  # fmt: skip
-    assert "numerics" not in Client({"rope_table": first}).hello
+    assert "numerics" not in Client({"rope_table": copy_of_x}).hello
     with pytest.raises(ValueError, match="unknown kernel .got 'rope'"):
-        Client({"rope": first})
+        Client({"rope": copy_of_x})
 
 
 def test_the_page_has_the_table_of_kernels() -> None:
-    assert markdown() in (DOCS / "check.md").read_text(encoding="utf-8")
+    assert markdown() in (ROOT / "docs" / "check.md").read_text(encoding="utf-8")

@@ -1,4 +1,8 @@
-"""Each kernel on arrays of each framework, against the functions of references.py."""
+"""Each kernel on arrays of each framework, against the functions of references.py.
+
+A case has the arguments of one kernel. call() passes them to the kernel as arrays of a framework, and expected() passes
+the same to the reference, as posenc.check() would.
+"""
 
 import inspect
 import re
@@ -13,11 +17,11 @@ from posenc.checking.client import Call
 from references import FUNCTIONS, alibi, relative_bias, sinusoidal, table
 
 RANDOM = np.random.default_rng(1)
-B, T, H, D, Q, K = 2, 5, 3, 8, 4, 6  # batch, tokens, heads, head_dim, queries, keys
-FREQS = posenc.Frequencies(D, rope_theta=100.0)
+BATCH, TOKENS, HEADS, DIM, QUERIES, KEYS = 2, 5, 3, 8, 4, 6
+FREQS = posenc.Frequencies(DIM, rope_theta=100.0)
 POSITIONS = np.array([[3, 0, 7, 2, 1], [6, 6, 5, 4, 0]])
 BUCKETS = posenc.t5_buckets(8, 16, True)
-INDEX = posenc.shaw_index(Q, K, 2)  # 5 columns
+INDEX = posenc.shaw_index(QUERIES, KEYS, 2)  # 5 columns
 
 Arrays = Dict[str, Any]
 
@@ -27,25 +31,31 @@ def draw(*shape: int) -> Any:
     return RANDOM.integers(-64, 65, shape) / 32.0
 
 
-X = {"tokens": draw(B, T, D), "heads": draw(B, T, H, D), "scores": draw(B, H, Q, K)}
-F32 = {"table": draw(8, D), "weight": draw(H, D), "slopes": draw(H), "bias": draw(8, H), "values": draw(H, 16)}
-TERMS = {"c2p": draw(B, H, Q, 5), "p2c": draw(B, H, K, 5)}
-WINDOW = RANDOM.integers(0, 8, (Q, K)).astype("int32")
-ROTATION = {"cos": draw(8, D // 2), "sin": draw(8, D // 2)}
-PARAMETERS = {  # of references, where a case has no others
-    "batch": 1, "queries": Q, "keys": K, "query_offset": 0, "causal": False, "num_buckets": 8, "max_distance": 16,
-    "bidirectional": True, "scale": 1.0, "x_scale": 1.0, "dim": D, "layout": "interleaved", "rotary_dim": D,
-    "rotary_offset": 0, "across_heads": False,
+X = {
+    "tokens": draw(BATCH, TOKENS, DIM), "heads": draw(BATCH, TOKENS, HEADS, DIM),
+    "scores": draw(BATCH, HEADS, QUERIES, KEYS),
+}  # fmt: skip
+F32 = {
+    "table": draw(8, DIM), "weight": draw(HEADS, DIM), "slopes": draw(HEADS), "bias": draw(8, HEADS),
+    "values": draw(HEADS, 16),
+}  # fmt: skip
+TERMS = {"c2p": draw(BATCH, HEADS, QUERIES, 5), "p2c": draw(BATCH, HEADS, KEYS, 5)}
+WINDOW = RANDOM.integers(0, 8, (QUERIES, KEYS)).astype("int32")
+ROTATION = {"cos": draw(8, DIM // 2), "sin": draw(8, DIM // 2)}
+PARAMETERS = {  # of references, unless a case has others
+    "batch": 1, "queries": QUERIES, "keys": KEYS, "query_offset": 0, "causal": False, "num_buckets": 8,
+    "max_distance": 16, "bidirectional": True, "scale": 1.0, "x_scale": 1.0, "dim": DIM, "layout": "interleaved",
+    "rotary_dim": DIM, "rotary_offset": 0, "across_heads": False,
 }  # fmt: skip
 
 
 class Case(NamedTuple):
     """Arguments of a kernel."""
 
-    x: str = ""  # key of X
-    own_dtype: Arrays = {}  # arrays of the dtype of the framework
-    float32: Arrays = {}
-    others: Arrays = {}
+    x: str = ""  # key of X; "": the kernel has none
+    own_dtype: Arrays = {}  # arrays with the dtype under test
+    float32: Arrays = {}  # arrays with this dtype
+    others: Arrays = {}  # arguments that are the same for all frameworks
 
 
 CASES = {
@@ -56,11 +66,12 @@ CASES = {
     "rope_interleaved": Case("heads", ROTATION, {}, {"positions": POSITIONS, "transpose": True}),
     "rope_qk_norm": Case("heads", ROTATION, {"weight": F32["weight"]},
                          {"positions": POSITIONS, "epsilon": 1e-3, "weight_offset": 1.0}),
-    "alibi": Case("", {}, {"slopes": F32["slopes"]}, {"queries": Q, "keys": K, "query_offset": 2}),
+    "alibi": Case("", {}, {"slopes": F32["slopes"]}, {"queries": QUERIES, "keys": KEYS, "query_offset": 2}),
     "alibi_add": Case("scores", {}, {"slopes": F32["slopes"]}, {"query_offset": 2, "x_scale": 0.5}),
-    "t5_bias": Case("", {}, {"table": F32["bias"]}, {"buckets": BUCKETS, "queries": Q, "keys": K, "query_offset": 1}),
+    "t5_bias": Case("", {}, {"table": F32["bias"]},
+                    {"buckets": BUCKETS, "queries": QUERIES, "keys": KEYS, "query_offset": 1}),
     "t5_bias_add": Case("scores", {}, {"table": F32["bias"]}, {"buckets": BUCKETS, "query_offset": 1}),
-    "distance_bias": Case("", {}, {"values": F32["values"]}, {"queries": Q, "keys": K, "first": -6}),
+    "distance_bias": Case("", {}, {"values": F32["values"]}, {"queries": QUERIES, "keys": KEYS, "first": -6}),
     "distance_bias_add": Case("scores", {}, {"values": F32["values"]}, {"first": -6, "x_scale": 2.0}),
     "window_bias": Case("", {}, {"table": F32["bias"]}, {"index": WINDOW}),
     "window_bias_add": Case("scores", {}, {"table": F32["bias"]}, {"index": WINDOW}),
@@ -85,14 +96,14 @@ def call(kernel: str, framework: Framework, **more: Any) -> Any:
 
 
 def expected(kernel: str, shape: Any) -> Any:
-    """Returns the result of the reference, to which batches are further tokens."""
+    """Returns the result of the reference. It takes no batches of tokens, so they are passed as further tokens."""
     case = CASES[kernel]
     inputs, tokens = {**case.own_dtype, **case.float32}, POSITIONS.ravel()
     if "index" in case.others:
         inputs["index"] = case.others["index"]
     if case.x:
         x = X[case.x]
-        inputs["x"] = x if case.x == "scores" else x.reshape(B * T, *x.shape[2:])
+        inputs["x"] = x if case.x == "scores" else x.reshape(BATCH * TOKENS, *x.shape[2:])
     if "cos" in inputs:
         sign = -1.0 if case.others.get("transpose") else 1.0
         inputs.update(cos=inputs["cos"][tokens], sin=sign * inputs["sin"][tokens])
@@ -157,7 +168,8 @@ def test_tables(framework_name: str) -> None:
     cos, sin = posenc.rope_table(FREQS, positions)
     tables = cos, sin, posenc.sinusoidal(FREQS, positions)
     tokens, inv_freq = POSITIONS.ravel(), FREQS.inv_freq
-    for got, want in zip(tables, (*table(tokens, inv_freq, 1.0), sinusoidal(tokens, inv_freq, D, "interleaved", 1.0))):
+    wanted = (*table(tokens, inv_freq, 1.0), sinusoidal(tokens, inv_freq, DIM, "interleaved", 1.0))
+    for got, want in zip(tables, wanted):
         np.testing.assert_allclose(framework.numbers(got), want.reshape(got.shape), rtol=2.0**-23)
 
 
@@ -168,7 +180,7 @@ def test_ranges_and_integers() -> None:
     assert returned[0] is again[0] and returned[1] is again[1]
     assert (again[0] == cos).all() and (again[1] == sin).all()
     np.testing.assert_allclose(sin, table(np.arange(5, 9), FREQS.inv_freq, 1.0)[1], rtol=2.0**-22)
-    x = draw(4, H, D).astype("float32")
+    x = draw(4, HEADS, DIM).astype("float32")
     want = posenc.rope_half(x, cos, sin)
     for positions in (0, None, np.int64(0), range(4), np.arange(4), np.arange(4, dtype="int32"), np.array(0)):
         assert (posenc.rope_half(x, cos, sin, positions) == want).all()
@@ -177,38 +189,40 @@ def test_ranges_and_integers() -> None:
 
 
 def test_slopes_by_batch() -> None:
-    slopes = draw(B, H).astype("f4")
-    want, zeros = alibi(slopes, B, Q, K, 2, False), np.zeros((B, H, Q, K), "f4")
+    slopes = draw(BATCH, HEADS).astype("f4")
+    want, zeros = alibi(slopes, BATCH, QUERIES, KEYS, 2, False), np.zeros((BATCH, HEADS, QUERIES, KEYS), "f4")
     assert (posenc.alibi_add(zeros, slopes, query_offset=2) == want).all()
-    assert (posenc.alibi(slopes, queries=Q, keys=K, query_offset=2) == want).all()
-    assert (posenc.alibi_add(zeros, np.tile(slopes, 2)[:, :H], query_offset=2) == want).all()
+    assert (posenc.alibi(slopes, queries=QUERIES, keys=KEYS, query_offset=2) == want).all()
+    assert (posenc.alibi_add(zeros, np.tile(slopes, 2)[:, :HEADS], query_offset=2) == want).all()
     assert (posenc.alibi_add(zeros, slopes[:1], query_offset=2) == want[0]).all()
 
 
 def test_one_term() -> None:
     for name, term in TERMS.items():
-        words = {name: term.astype("f4")}
-        assert (posenc.relative_bias(INDEX, scale=0.5, **words) == relative_bias(INDEX, Q, K, 0.5, **words)).all()
+        terms = {name: term.astype("f4")}
+        want = relative_bias(INDEX, QUERIES, KEYS, 0.5, **terms)
+        assert (posenc.relative_bias(INDEX, scale=0.5, **terms) == want).all()
 
 
 def test_axes() -> None:
     """Several axes: [axes, tokens] and [axes, batch, tokens]; [tokens] gives all axes the same."""
-    freqs = posenc.Frequencies(D, mrope_section=[2, 1, 1])
+    freqs = posenc.Frequencies(DIM, mrope_section=[2, 1, 1])
     assert (freqs.n_axes, freqs.axis) == (3, (0, 0, 1, 2))
-    positions = RANDOM.integers(0, 100, (3, B, T))
+    positions = RANDOM.integers(0, 100, (3, BATCH, TOKENS))
     cos, _ = posenc.rope_table(freqs, positions)
-    assert cos.shape == (B, T, D // 2)
+    assert cos.shape == (BATCH, TOKENS, DIM // 2)
     np.testing.assert_allclose(cos, np.cos(positions[[0, 0, 1, 2]].transpose(1, 2, 0) * freqs.inv_freq), rtol=2.0**-22)
     assert (posenc.rope_table(freqs, positions[:, 1])[0] == cos[1]).all()
-    same = posenc.rope_table(freqs, np.broadcast_to(positions[0, 0], (3, T)))[0]
+    same = posenc.rope_table(freqs, np.broadcast_to(positions[0, 0], (3, TOKENS)))[0]
     assert (posenc.rope_table(freqs, positions[0, 0])[0] == same).all() and (same[:, 0] == cos[0, :, 0]).all()
 
 
 @pytest.mark.parametrize("view", [
-    lambda: np.zeros((B, H, T, D), "f4").transpose(0, 2, 1, 3),
-    lambda: np.zeros((B, T, 3 * H, D), "f4")[:, :, H : 2 * H],
-    lambda: np.zeros((B, T, H, D + 3), "f4")[..., 1 : D + 1], lambda: np.zeros((B, T, H, D), "f4")[::-1, ::-1],
-    lambda: np.zeros((2 * B, 3 * T, H, D), "f4")[::2, ::3],
+    lambda: np.zeros((BATCH, HEADS, TOKENS, DIM), "f4").transpose(0, 2, 1, 3),
+    lambda: np.zeros((BATCH, TOKENS, 3 * HEADS, DIM), "f4")[:, :, HEADS : 2 * HEADS],
+    lambda: np.zeros((BATCH, TOKENS, HEADS, DIM + 3), "f4")[..., 1 : DIM + 1],
+    lambda: np.zeros((BATCH, TOKENS, HEADS, DIM), "f4")[::-1, ::-1],
+    lambda: np.zeros((2 * BATCH, 3 * TOKENS, HEADS, DIM), "f4")[::2, ::3],
 ])  # fmt: skip
 def test_strides(view: Callable[[], Any]) -> None:
     """Views without copies: transposed, a part of a fused tensor, cut, reversed, with steps."""

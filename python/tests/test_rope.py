@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 import numpy as np
 import posenc
 import pytest
-from conftest import ROOT, Framework
+from conftest import Framework, python_blocks
 
 LLAMA: Dict[str, Any] = {
     "model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "num_hidden_layers": 2,
@@ -22,8 +21,8 @@ LLAMA: Dict[str, Any] = {
 }  # fmt: skip
 
 
-def table(*arguments: str) -> Any:
-    """Returns the rows of `posenc table`, without their positions."""
+def printed_table(*arguments: str) -> Any:
+    """Returns the rows that `posenc table` prints, [positions, cosines and sines]."""
     program = os.environ.get("POSENC_PROGRAM") or shutil.which("posenc")
     if not program:
         pytest.skip("the program is missing")
@@ -31,7 +30,7 @@ def table(*arguments: str) -> Any:
     return np.array([line.split(",")[1:] for line in text.splitlines()[1:]], "f4")
 
 
-# ---- frequencies ----
+# ---- Frequencies ----
 
 
 def test_frequencies_of_the_formula() -> None:
@@ -54,7 +53,7 @@ def test_frequencies_outlive_their_object() -> None:
 def test_numerics(numerics: str) -> None:
     freqs = posenc.Frequencies(64, numerics=numerics)
     assert freqs.inv_freq.dtype == ("f8" if numerics == "exact" else "f4")
-    expected = table("--problem", f"rope_table rotary_dim=64 numerics={numerics}", "--positions", "0..3,100000")
+    expected = printed_table("--problem", f"rope_table rotary_dim=64 numerics={numerics}", "--positions", "0..3,100000")
     got = posenc.rope_table(freqs, np.array([0, 1, 2, 3, 100000]))
     assert (np.hstack(got) == expected).all()
 
@@ -73,7 +72,7 @@ def test_parameters_have_the_names_of_problems(parameters: Dict[str, Any]) -> No
                      for name, value in parameters.items())  # fmt: skip
     problem = f"rope_table rotary_dim=32 {words} tokens=3 position_offset=70"
     cos, sin = posenc.rope_table(posenc.Frequencies(32, **parameters), range(70, 73))
-    assert (np.hstack([cos, sin]) == table("--problem", problem)).all()
+    assert (np.hstack([cos, sin]) == printed_table("--problem", problem)).all()
 
 
 def test_wrong_parameters() -> None:
@@ -96,7 +95,7 @@ def test_wrong_parameters() -> None:
         assert raised.value.status == status, (parameters, raised.value)
 
 
-# ---- the rotation of a model ----
+# ---- The rotation of a model ----
 
 
 @pytest.mark.parametrize(("model", "layer_type"), [
@@ -105,7 +104,7 @@ def test_wrong_parameters() -> None:
 ])  # fmt: skip
 def test_models_have_the_tables_of_the_program(model: str, layer_type: Optional[str]) -> None:
     layers = ["--layer-type", layer_type] if layer_type else []
-    expected = table("rope_table", "--model", model, *layers, "--positions", "0..2,9999")
+    expected = printed_table("rope_table", "--model", model, *layers, "--positions", "0..2,9999")
     rope = posenc.Rope.from_model(model, layer_type)
     assert (np.hstack(posenc.rope_table(rope.freqs, np.array([0, 1, 2, 9999]))) == expected).all()
 
@@ -176,7 +175,7 @@ def test_rotation_rejects() -> None:
     assert rope(x, x)[1] is not x and repr(rope) == "posenc.Rope(8, 'half')"
 
 
-# ---- builders ----
+# ---- Builders ----
 
 
 def test_builders() -> None:
@@ -215,14 +214,12 @@ def test_builders_reject() -> None:
         assert raised.value.status == status, raised.value
 
 
-# ---- docs/python.md ----
+# ---- Docs/python.md ----
 
 
 def test_blocks_run_one_after_the_other(capsys: pytest.CaptureFixture[str]) -> None:
     names: Dict[str, Any] = {}
-    text = (ROOT / "docs" / "python.md").read_text("utf-8")
-    text = text.partition("## In a PyTorch model")[0]  # test_torch_ops.py has the rest
-    blocks = re.findall(r"^```python\n(.*?)^```$", text, re.M | re.S)
+    *blocks, _ = python_blocks("docs/python.md")  # test_torch_ops.py has the last one
     for block in blocks:
         exec(block, names)
     assert len(blocks) == 4

@@ -4,12 +4,13 @@ import importlib
 import re
 import runpy
 import shutil
-from pathlib import Path
 from typing import Any, Dict, Iterator, List, Tuple
 
 import pytest
 
 torch: Any = pytest.importorskip("torch", "2.4", reason="PyTorch is missing or older than 2.4")
+from conftest import ROOT, python_blocks  # noqa: E402
+
 import posenc  # noqa: E402
 import posenc.torch  # noqa: E402
 
@@ -38,7 +39,7 @@ def layout(request: pytest.FixtureRequest) -> Tuple[Any, ...]:
 
 
 def inputs(layout: Tuple[Any, ...], dtype: Any = None, pairs: int = 3) -> Tuple[Any, ...]:
-    """Returns x, cos, sin and heads_first. Two of eight channels are not rotated."""
+    """Returns x, cos, sin and heads_first of a layout. Six of eight channels are rotated."""
     shape, rows, heads_first = layout
     generator = torch.Generator().manual_seed(len(shape))
     x = torch.randn(shape, generator=generator).to(dtype or torch.float32)
@@ -48,15 +49,14 @@ def inputs(layout: Tuple[Any, ...], dtype: Any = None, pairs: int = 3) -> Tuple[
 
 def rotate(kernel: str, x: Any, cos: Any, sin: Any, heads_first: bool = False) -> Tuple[Any, Any]:
     """Returns the rotation in double precision, and the larger product of each element."""
-    x, cos, sin = (one.detach().double().unsqueeze(-2 if one is not x else 0) for one in (x, cos, sin))
+    x = x.detach().double().unsqueeze(0)  # a batch, so that tables with and without one broadcast
+    cos, sin = (table.detach().double().unsqueeze(-2) for table in (cos, sin))  # for all heads
     if heads_first:
         cos, sin = cos.transpose(-2, -3), sin.transpose(-2, -3)
     pairs = cos.shape[-1]
-    first, second = (
-        (slice(pairs), slice(pairs, 2 * pairs))
-        if kernel == "rope_half"
-        else (slice(0, 2 * pairs, 2), slice(1, 2 * pairs, 2))
-    )
+    first, second = slice(pairs), slice(pairs, 2 * pairs)
+    if kernel == "rope_interleaved":
+        first, second = slice(0, 2 * pairs, 2), slice(1, 2 * pairs, 2)
     out, larger = x.clone(), torch.zeros_like(x)
     a, b = x[..., first], x[..., second]
     out[..., first], out[..., second] = a * cos - b * sin, b * cos + a * sin
@@ -232,7 +232,7 @@ def results_of(model: Any) -> Tuple[Any, Dict[str, Any]]:
     return out.logits.detach().double(), {name: one.grad.double() for name, one in model.named_parameters()}
 
 
-def far(ours: Any, theirs: Any) -> float:
+def relative_difference(ours: Any, theirs: Any) -> float:
     """Returns the largest difference relative to the largest value."""
     return float((ours - theirs).abs().max() / theirs.abs().max())
 
@@ -248,8 +248,8 @@ def test_llama_has_the_same_logits_and_gradients(model: Any, dtype: str) -> None
         assert calls.n == 2  # one for each layer
         our_logits, our_gradients = results_of(model)
     eps = torch.finfo(model.dtype).eps
-    assert far(our_logits, logits) <= 8 * eps
-    assert max(far(our_gradients[name], gradients[name]) for name in gradients) <= 32 * eps
+    assert relative_difference(our_logits, logits) <= 8 * eps
+    assert max(relative_difference(our_gradients[name], gradients[name]) for name in gradients) <= 32 * eps
 
 
 def test_llama_generates_the_same_tokens(model: Any) -> None:
@@ -318,20 +318,16 @@ def test_rejected_models(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 # ---- Documentation ----
 
-TOP = Path(__file__).resolve().parents[2]
-
 
 def test_page() -> None:
     pytest.importorskip("transformers", "5", reason="transformers is missing or older than 5")
-    section = (TOP / "docs/python.md").read_text(encoding="utf-8").partition("## In a PyTorch model")[2]
-    (block,) = re.findall(r"^```python\n(.*?)^```$", section, re.M | re.S)
-    exec(block, {})
+    exec(python_blocks("docs/python.md")[-1], {})
 
 
 def test_example(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("transformers", "5", reason="transformers is missing or older than 5")
     threads = torch.get_num_threads()
-    runpy.run_path(str(TOP / "examples/torch_llama.py"))["main"]("float32", 8, 256, 4)
+    runpy.run_path(str(ROOT / "examples/torch_llama.py"))["main"]("float32", 8, 256, 4)
     torch.set_num_threads(threads)
     rows = re.findall(r"^(rotation|model), [18] tokens? .* ms .* ms  .*x \(.* to .*\)$", capsys.readouterr().out, re.M)
     assert rows == ["rotation", "rotation", "model", "model"]

@@ -1,6 +1,8 @@
 """Reads and writes the messages of docs/protocol.md, and converts their tensors to arrays of any framework and back.
 
-A message is a safetensors file; on a stream, one follows another.
+A message is a safetensors file; on a stream, one follows another. An answer, for example, is
+
+    Message({"prompt": "1"}, {"out": Tensor("F32", (2,), bytes(8))})
 """
 
 import importlib
@@ -34,6 +36,7 @@ class Message(NamedTuple):
 
 
 def _read(stream: IO[bytes], n: int) -> bytes:
+    """Reads n bytes. Raises EOFError if there are fewer."""
     data = stream.read(n)
     if len(data) < n:
         raise EOFError("the stream ended within a message")
@@ -42,12 +45,14 @@ def _read(stream: IO[bytes], n: int) -> bytes:
 
 def read_message(stream: IO[bytes]) -> Optional[Message]:
     """Reads the next message. Returns None at the end of the stream."""
-    start = stream.read(8)
+    start = stream.read(8)  # the length of the header, little-endian
     if not start:
         return None
-    header = json.loads(_read(stream, *struct.unpack("<Q", start + _read(stream, 8 - len(start)))))
+    (length,) = struct.unpack("<Q", start + _read(stream, 8 - len(start)))
+    header = json.loads(_read(stream, length))
     metadata = header.pop("__metadata__", {})
-    data = memoryview(_read(stream, max((entry["data_offsets"][1] for entry in header.values()), default=0)))
+    end = max((entry["data_offsets"][1] for entry in header.values()), default=0)
+    data = memoryview(_read(stream, end))
     tensors = {
         name: Tensor(entry["dtype"], tuple(entry["shape"]), bytes(data[slice(*entry["data_offsets"])]))
         for name, entry in header.items()
@@ -71,7 +76,7 @@ def write_message(stream: IO[bytes], message: Message) -> None:
 
 NAMES = {"F32": "float32", "F16": "float16", "BF16": "bfloat16", "F64": "float64", "I32": "int32", "I64": "int64"}
 DTYPES = {name: dtype for dtype, name in NAMES.items()}
-INFINITY = {"F32": 0x7F800000, "F16": 0x7C00, "BF16": 0x7F80}  # bits
+INFINITY = {"F32": 0x7F800000, "F16": 0x7C00, "BF16": 0x7F80}  # bits; larger ones are NaN
 SMALLEST = Tensor("F32", (1,), (0x00800000).to_bytes(4, "little"))  # the smallest normal number
 BFLOAT16 = "bfloat16 of NumPy takes the package ml_dtypes. Install it, or check another dtype."
 
@@ -103,9 +108,10 @@ def _to_torch(torch: ModuleType, tensor: Tensor, device: Any) -> Any:
 
 
 def converter(framework: Union[str, ModuleType, None], device: Any) -> Callable[[Tensor], Any]:
-    """Returns the function that makes arrays of a framework: "numpy", "torch", "jax", or a module like them.
+    """Returns the function that makes a tensor an array of a framework on a device.
 
-    Another module needs asarray(), as the array API standard has it, or from_dlpack().
+    The framework is "numpy", "torch", "jax", or the name of a module, or a module. Others than these three need
+    asarray(), as the array API standard has it, or from_dlpack().
     """
     name = framework if isinstance(framework, str) else framework.__name__ if framework else "numpy"
     if name == "numpy":
@@ -117,9 +123,9 @@ def converter(framework: Union[str, ModuleType, None], device: Any) -> Callable[
         jax = importlib.import_module("jax")
         place = jax.devices(device)[0] if isinstance(device, str) else device
         return lambda tensor: jax.device_put(_to_numpy(tensor), place)
-    make = getattr(module, "asarray", None) or getattr(module, "from_dlpack")
-    more = {} if device is None else {"device": device}
-    return lambda tensor: make(_to_numpy(tensor), **more)
+    as_array = getattr(module, "asarray", None) or getattr(module, "from_dlpack")
+    options = {} if device is None else {"device": device}
+    return lambda tensor: as_array(_to_numpy(tensor), **options)
 
 
 def tensor_of(value: Any) -> Tensor:
@@ -154,8 +160,8 @@ def restore_nans(result: Tensor, x: Tensor) -> Tensor:
     """
     if (result.dtype, result.shape) != (x.dtype, x.shape):
         return result
-    both = (_magnitudes(result) > INFINITY[x.dtype]) & (_magnitudes(x) > INFINITY[x.dtype])
-    return result._replace(data=np.where(both, _bits(x), _bits(result)).tobytes())
+    are_nan = (_magnitudes(result) > INFINITY[x.dtype]) & (_magnitudes(x) > INFINITY[x.dtype])
+    return result._replace(data=np.where(are_nan, _bits(x), _bits(result)).tobytes())
 
 
 def has_tiny(tensor: Tensor) -> bool:

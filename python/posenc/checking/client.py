@@ -1,4 +1,8 @@
-"""Answers prompts by calling functions: the other side of `posenc verify --exec` (docs/protocol.md)."""
+"""Answers prompts by calling functions: the other side of `posenc verify --exec` (docs/protocol.md).
+
+A prompt is a message with a problem: kernel, parameters and arrays. The answer has the results, an error, or the reason
+why the function does not offer the problem. posenc.check() has a client for its function.
+"""
 
 import inspect
 import json
@@ -15,13 +19,13 @@ from .arrays import write_message
 from .kernels import KERNELS
 
 Function = Callable[..., Any]
-FRAMES = 3  # of a traceback
-FACTORS = ("x_scale", "scale", "attention_factor")  # a function without them is asked for 1 alone
+FRAMES = 3  # that are kept of a traceback
+FACTORS = ("x_scale", "scale", "attention_factor")  # a function without them is only called if they are 1
 HERE = os.path.dirname(__file__)
 
 
 class WrongCall(Exception):
-    """A result, or an effect of a call, that is not as the kernel demands."""
+    """A result of the wrong type or shape, or an argument that the function changed."""
 
 
 class UnknownParameter(ValueError):
@@ -42,51 +46,60 @@ def _last_frames(error: BaseException) -> str:
 
 
 class Call:
-    """A function, with the arguments that its signature names."""
+    """A function that implements a kernel. Its signature names the parameters that it takes beside the arrays."""
 
     def __init__(self, function: Function, kernel: str) -> None:
         self.function, self.kernel = function, kernel
         self.named: Dict[str, inspect.Parameter] = {}
-        self.takes_all = False
+        self.takes_all = False  # **parameters
         try:
             signature = inspect.signature(getattr(function, "forward", function))
         except (TypeError, ValueError):  # a function of an extension, which has none
             return
-        every = signature.parameters.values()
-        positional = [one for one in every if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
-        by_name = positional[len(KERNELS[kernel].arrays) :] + [one for one in every if one.kind is one.KEYWORD_ONLY]
-        self.named = {one.name: one for one in by_name}
-        self.takes_all = any(one.kind is one.VAR_KEYWORD for one in every)
+        parameters = signature.parameters.values()
+        positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        keywords = [p for p in parameters if p.kind is p.KEYWORD_ONLY]
+        further = positional[len(KERNELS[kernel].arrays) :] + keywords  # the first ones are the arrays
+        self.named = {p.name: p for p in further}
+        self.takes_all = any(p.kind is p.VAR_KEYWORD for p in parameters)
 
-    def __call__(self, inputs: Mapping[str, Any], parameters: Mapping[str, Any]) -> Any:
-        """Calls the function. `inputs` are arrays; `parameters` are numbers, texts and flags."""
-        arrays, named, features = (getattr(KERNELS[self.kernel], part) for part in ("arrays", "named", "features"))
-        needed = [name for name in inputs if name not in arrays]
-        needed += [name for name in features.split() if parameters.get(name)]
+    def _decline(self, named_inputs: Mapping[str, Any], parameters: Mapping[str, Any]) -> None:
+        """Raises NotImplementedError for a problem with a feature for which the function has no parameter."""
+        needed = list(named_inputs)
+        needed += [name for name in KERNELS[self.kernel].features.split() if parameters.get(name)]
         needed += [name for name in FACTORS if parameters.get(name, 1) != 1]
         for name in needed:
             if name not in self.named and not self.takes_all:
                 raise NotImplementedError(f"the function has no parameter {name}")
-        offered = {**dict.fromkeys(named), **parameters}
-        offered.update((name, value) for name, value in inputs.items() if name not in arrays)
+
+    def __call__(self, inputs: Mapping[str, Any], parameters: Mapping[str, Any]) -> Any:
+        """Calls the function. `inputs` are arrays; `parameters` are numbers, texts and flags."""
+        kernel = KERNELS[self.kernel]
+        named_inputs = {name: value for name, value in inputs.items() if name not in kernel.arrays}
+        self._decline(named_inputs, parameters)
+        offered = {**dict.fromkeys(kernel.named), **parameters, **named_inputs}
         for name, parameter in self.named.items():
             if name not in offered and parameter.default is parameter.empty:
                 raise UnknownParameter(
                     f"{name_of(self.function)}() has the parameter {name}, which no problem of {self.kernel} has. "
-                    f"Its arrays: {', '.join(arrays)}; further arguments: {', '.join(sorted(offered))}."
+                    f"Its arrays: {', '.join(kernel.arrays)}; further arguments: {', '.join(sorted(offered))}."
                 )
-        words = {name: value for name, value in offered.items() if self.takes_all or name in self.named}
-        return self.function(*(inputs[name] for name in arrays), **words)
+        keywords = {name: value for name, value in offered.items() if self.takes_all or name in self.named}
+        return self.function(*(inputs[name] for name in kernel.arrays), **keywords)
 
 
 def _results(value: Any, expected: Mapping[str, Mapping[str, Any]]) -> Dict[str, Tensor]:
-    """Returns the results of a call as tensors. Raises WrongCall if their number, type or shape is wrong."""
-    want = {name: describe(one["dtype"], tuple(one["shape"])) for name, one in expected.items()}
-    several = isinstance(value, (tuple, list))
-    values = list(value) if several else [value]
-    if value is None or len(values) != len(want) or several != (len(want) > 1):
-        one = "nothing" if value is None else f"a {type(value).__name__}"
-        raise WrongCall(f"returned {one}; expected {' and '.join(f'{name} {text}' for name, text in want.items())}")
+    """Returns the results of a call as tensors. Raises WrongCall if their number, type or shape is wrong.
+
+    `expected` has the dtype and the shape of each output, by its name.
+    """
+    want = {name: describe(output["dtype"], tuple(output["shape"])) for name, output in expected.items()}
+    is_list = isinstance(value, (tuple, list))
+    values = list(value) if is_list else [value]
+    if value is None or len(values) != len(want) or is_list != (len(want) > 1):
+        returned = "nothing" if value is None else f"a {type(value).__name__}"
+        all_wanted = " and ".join(f"{name} {text}" for name, text in want.items())
+        raise WrongCall(f"returned {returned}; expected {all_wanted}")
     results = {}
     for (name, text), result in zip(want.items(), values):
         try:
@@ -101,7 +114,7 @@ def _results(value: Any, expected: Mapping[str, Mapping[str, Any]]) -> Dict[str,
 
 
 class Client:
-    """Functions by kernel, and the answers to prompts for them."""
+    """Answers prompts by functions, one for each kernel."""
 
     def __init__(
         self, functions: Mapping[str, Function], *, framework: Union[str, ModuleType, None] = None, device: Any = None,
@@ -112,7 +125,7 @@ class Client:
             raise ValueError(f"unknown kernel (got '{unknown[0]}'). Expected one of {', '.join(KERNELS)}.")
         self.calls = {kernel: Call(function, kernel) for kernel, function in functions.items()}
         self.convert = converter(framework, device)
-        self.flushes = not any(tensor_of(self.convert(SMALLEST) * 0.5).data)
+        self.flushes_subnormals = not any(tensor_of(self.convert(SMALLEST) * 0.5).data)
         self.hello = {
             "hello": "1", "name": name, "description": "functions of Python", "kernels": " ".join(functions),
             "dtypes": dtypes,
@@ -124,11 +137,12 @@ class Client:
         self.traces: Dict[str, str] = {}  # ends of tracebacks, by the text of the answer
 
     def _call(self, message: Message) -> Dict[str, Tensor]:
+        """Calls the function of a prompt. Returns its results by name."""
         about = message.metadata
         outputs = json.loads(about["outputs"])
         parameters = {**json.loads(about["parameters"]), "dtype": about["dtype"], "numerics": about["numerics"],
                       "shape": tuple(next(iter(outputs.values()))["shape"])}  # fmt: skip
-        if self.flushes and any(map(has_tiny, message.tensors.values())):
+        if self.flushes_subnormals and any(map(has_tiny, message.tensors.values())):
             raise NotImplementedError("the framework flushes subnormal numbers to zero")
         inputs = {name: self.convert(tensor) for name, tensor in message.tensors.items()}
         with np.errstate(all="ignore"):  # edge values overflow
@@ -142,22 +156,22 @@ class Client:
         return {name: restore_nans(result, x) if x else result for name, result in results.items()}
 
     def answer(self, message: Message) -> Message:
-        """Returns the answer to a message."""
+        """Returns the answer to a message. An UnknownParameter ends the client: it is a mistake of the caller."""
         if "hello" in message.metadata:
             return Message(self.hello)
-        number = {"prompt": message.metadata["prompt"]}
+        prompt = {"prompt": message.metadata["prompt"]}  # its number
         try:
-            return Message(number, self._call(message))
+            return Message(prompt, self._call(message))
         except NotImplementedError as error:
-            return Message({**number, "declined": str(error) or "NotImplementedError"})
+            return Message({**prompt, "declined": str(error) or "NotImplementedError"})
         except WrongCall as error:
-            return Message({**number, "error": str(error)})
+            return Message({**prompt, "error": str(error)})
         except UnknownParameter:
             raise
         except Exception as error:  # pylint: disable=broad-except  # any error of the function is a result
             text = " ".join(f"{type(error).__name__}: {error}".split())[:150]
             self.traces.setdefault(text, _last_frames(error))
-            return Message({**number, "error": text})
+            return Message({**prompt, "error": text})
 
     def run(self, reader: IO[bytes], writer: IO[bytes]) -> None:
         """Answers messages until the stream ends."""

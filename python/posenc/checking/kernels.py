@@ -1,28 +1,30 @@
-"""The arrays of each kernel: one table, from which calls are bound and the table of docs/check.md is made.
+"""The arguments of functions that implement a kernel: client.py calls them as this table says.
 
-`python3 -m posenc.checking.kernels` prints it as Markdown.
+A function for "learned_add", for example, is called as function(x, positions, table, x_scale=2.0) if it has a parameter
+x_scale. `python3 -m posenc.checking.kernels` prints the table of docs/check.md.
 """
 
 from typing import Dict, NamedTuple
 
 
 class Kernel(NamedTuple):
-    """Arguments and results of a function that implements a kernel.
+    """Arguments and results of a function that implements a kernel. Shapes are texts, by the name of the array."""
 
-    `arrays` are positional arguments in their order. `named` are passed by name, as some problems lack them. Each is a
-    name with its shape. `parameters` lists the ones that decide the result; `shape` is that of the result. A problem
-    in which a parameter of `features` is not zero is only asked of a function that has this parameter.
-    """
-
-    arrays: Dict[str, str]
+    arrays: Dict[str, str]  # positional arguments in their order
     outputs: Dict[str, str]
-    parameters: str = ""
-    named: Dict[str, str] = {}
-    features: str = ""
+    parameters: str = ""  # names of the values that decide the result; `shape` is that of the result
+    named: Dict[str, str] = {}  # arrays that some problems lack, which are therefore passed by name
+    features: str = ""  # parameters; a problem in which one is not zero takes a function that has it
     has_modes: bool = False  # its angles are formed in a numerics mode
 
 
+# Texts and kernels that several lines of the table share.
+_SCORES = "[batch, heads, queries, keys]"
+_PAIRS = "[tokens, rotary_dim/2]"
+
+
 def _scores(arrays: Dict[str, str], parameters: str, named: Dict[str, str] = {}) -> Kernel:
+    """Returns a kernel whose result is added to scores."""
     return Kernel(arrays, {"out": _SCORES}, f"queries keys {parameters}".rstrip(), named)
 
 
@@ -35,8 +37,6 @@ def _add(kernel: Kernel) -> Kernel:
     )
 
 
-_SCORES = "[batch, heads, queries, keys]"
-_PAIRS = "[tokens, rotary_dim/2]"
 _ROPE = Kernel(
     {"x": "[tokens, heads, head_dim]", "cos": _PAIRS, "sin": _PAIRS}, {"out": "like x"}, "head_dim rotary_dim"
 )
@@ -91,18 +91,17 @@ KERNELS: Dict[str, Kernel] = {
 def markdown() -> str:
     """Returns the table of kernels. Kernels that share a row differ in x alone, which the page explains."""
 
-    def words(shapes: Dict[str, str]) -> str:
+    def cell(shapes: Dict[str, str]) -> str:
         return "<br>".join(f"`{name}` {shape}" for name, shape in shapes.items())
 
     lines = ["| kernel | arrays, in their order | by name | results | parameters |", "|---|---|---|---|---|"]
-    added = {name[: -len("_add")] for name in KERNELS if name.endswith("_add")}
     for name, kernel in KERNELS.items():
-        if name == "rope_interleaved" or name[: -len("_add")] in KERNELS:
+        if name == "rope_interleaved" or name[: -len("_add")] in KERNELS:  # in the row of the other
             continue
-        other = "rope_interleaved" if name == "rope_half" else f"{name}_add" if name in added else ""
-        parameters = ", ".join(f"`{one}`" for one in f"{kernel.parameters} {kernel.features}".split())
-        both = ", ".join(f"`{one}`" for one in (name, other) if one)
-        cells = (both, *map(words, (kernel.arrays, kernel.named, kernel.outputs)), parameters)
+        other = "rope_interleaved" if name == "rope_half" else f"{name}_add"
+        names = ", ".join(f"`{each}`" for each in (name, other) if each in KERNELS)
+        parameters = ", ".join(f"`{each}`" for each in f"{kernel.parameters} {kernel.features}".split())
+        cells = (names, *map(cell, (kernel.arrays, kernel.named, kernel.outputs)), parameters)
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 

@@ -1,4 +1,8 @@
-"""posenc.check_module(): compares a rotary module of transformers with the configuration of its model."""
+"""posenc.check_module(): compares a rotary module of transformers with the configuration of its model.
+
+The configuration defines the table of a model by a problem for each type of layers and numerics mode. RotaryModule
+calls the module as an implementation of rope_table, and `posenc verify` compares windows of positions.
+"""
 
 import importlib
 import inspect
@@ -14,12 +18,12 @@ from .result import RANGES, CheckResult, Record, Run
 from .run import verify
 
 WINDOW = 64  # positions at the end of each range
-VARY = ("tokens", "position_offset", "seq_len")  # fields of a problem that windows replace
+FIELDS_OF_WINDOW = ("tokens", "position_offset", "seq_len")  # fields of a problem that each window sets
 MODES = ("hf_f32", "exact", "torch_exp_f32")
 # The modes in f32 round each step correctly, but f32 functions of PyTorch do not. An error of 1 ulp in pow is at most 2
 # ulp after scaling.
 MOST_ULP = 2
-KEPT = ("rope_table", "numerics", "rotary_dim", "rope_theta")  # beside the frequencies of the module
+KEPT_FIELDS = ("rope_table", "numerics", "rotary_dim", "rope_theta")  # if the frequencies are those of the module
 
 
 def _model(config: Any) -> Model:
@@ -30,18 +34,18 @@ def _model(config: Any) -> Model:
 
 
 def _tables(model: Model) -> Dict[Tuple[str, str], str]:
-    """Returns the problem of each table of text, by type of layer and numerics mode."""
+    """Returns the problem of each table of a text model, by type of layers and numerics mode."""
     tables: Dict[Tuple[str, str], str] = {}
     for case in model.cases:
         kernel, _, mode, name = case.id.split("/", 3)
         if kernel == "rope_table" and name.endswith("-prefill"):
-            words = [word for word in case.problem.split() if word.partition("=")[0] not in VARY]
-            tables.setdefault((case.layers, mode), " ".join(words))
+            fields = [field for field in case.problem.split() if field.partition("=")[0] not in FIELDS_OF_WINDOW]
+            tables.setdefault((case.layers, mode), " ".join(fields))
     return tables
 
 
 def _windows(length: int) -> List[Tuple[int, int]]:
-    """Returns first position and number of positions: the beginning, and the end of each range up to `length`."""
+    """Returns the first position and the number of positions of the beginning and of the end of each range."""
     ends = sorted({min(WINDOW, length), *(2**n for n in RANGES if 2**n < length), length})
     return [(max(end - WINDOW, 0), min(WINDOW, end)) for end in ends]
 
@@ -52,21 +56,21 @@ def base_of(frequencies: List[float]) -> Optional[float]:
     if pairs < 2 or min(frequencies) <= 0:
         return None
     base = float(frequencies[-1] ** (-pairs / (pairs - 1)))
-    fits = np.allclose(frequencies, base ** (-np.arange(pairs) / pairs), rtol=1e-5, atol=0)
-    return base if fits else None
+    is_base = np.allclose(frequencies, base ** (-np.arange(pairs) / pairs), rtol=1e-5, atol=0)
+    return base if is_base else None
 
 
 class RotaryModule:
-    """Calls a module as the kernel rope_table: positions to cos and sin of each pair."""
+    """Calls a module as the kernel rope_table: positions to cos and sin of each pair. It notes the frequencies."""
 
     def __init__(self, module: Any, layer_type: str) -> None:
         self.module = module
         self.layer_type = layer_type
-        self.own: Optional[List[float]] = None  # frequencies of the module, which some change in each call
+        self.frequencies: Optional[List[float]] = None  # of the module in the first call; some change them in each call
         self.ulp: List[int] = []  # their distances from those of the problem
-        self.factor = 1.0
-        names = inspect.signature(module.forward).parameters
-        self.words = {"layer_type": layer_type} if layer_type and "layer_type" in names else {}
+        self.attention_factor = 1.0  # of the problem
+        takes_type = layer_type and "layer_type" in inspect.signature(module.forward).parameters
+        self.keywords = {"layer_type": layer_type} if takes_type else {}
 
     def __call__(
         self, positions: Any, inv_freq: Any, rotary_dim: int, dtype: str, attention_factor: float, axis: Any = None
@@ -76,24 +80,25 @@ class RotaryModule:
         element = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}[dtype]
         x = torch.zeros((1, 1, 1), dtype=element, device=positions.device)
         with torch.no_grad():
-            tables = self.module(x, positions.unsqueeze(-2), **self.words)
+            tables = self.module(x, positions.unsqueeze(-2), **self.keywords)
         if not isinstance(tables, tuple):  # cos + i sin, as in Llama 4
             tables = (tables.real, tables.imag)
-        if self.own is None:  # the problem; calls that follow it tell known mistakes apart
-            self._compare(inv_freq)
-            self.factor = attention_factor
+        if self.frequencies is None:  # the first call is that of the problem; others look for known mistakes
+            self._compare_frequencies(inv_freq)
+            self.attention_factor = attention_factor
         return self._halve(tables[0], rotary_dim // 2), self._halve(tables[1], rotary_dim // 2)
 
-    def _compare(self, wanted: Any) -> None:
+    def _compare_frequencies(self, wanted: Any) -> None:
         """Compares the frequencies of the module with those of the problem."""
-        own = getattr(self.module, f"{self.layer_type}_inv_freq", getattr(self.module, "inv_freq", None))
-        if own is None or own.shape != wanted.shape or str(own.dtype) != "torch.float32":
+        found = getattr(self.module, f"{self.layer_type}_inv_freq", getattr(self.module, "inv_freq", None))
+        if found is None or found.shape != wanted.shape or str(found.dtype) != "torch.float32":
             return
-        both = [np.asarray(values.cpu(), "f4") for values in (own, wanted)]
-        self.own = both[0].tolist()
-        self.ulp = (both[0].view("i4").astype(int) - both[1].view("i4")).tolist()
+        ours, theirs = (np.asarray(values.cpu(), "f4") for values in (found, wanted))
+        self.frequencies = ours.tolist()
+        self.ulp = (ours.view("i4").astype(int) - theirs.view("i4")).tolist()  # neighbours differ by 1 as integers
 
     def _halve(self, table: Any, pairs: int) -> Any:
+        """Returns a table [1, tokens, pairs or 2 pairs] as [tokens, pairs]."""
         if table.dim() != 3 or table.shape[-1] not in (pairs, 2 * pairs):
             raise ValueError(f"a table has the shape {list(table.shape)}; expected [1, tokens, {2 * pairs}]")
         table = table[0]
@@ -115,12 +120,12 @@ class RotaryModule:
             return ""
         worst = max(pairs, key=lambda pair: abs(self.ulp[pair]))
         text = f"{len(pairs)} of {len(self.ulp)} differ; pair {worst} by {abs(self.ulp[worst])} ulp"
-        base = base_of(self.own or [])
+        base = base_of(self.frequencies or [])
         return text if self.is_near() or not base else f"{text}; they are those of rope_theta {base:.6g}"
 
 
 class ModuleCheck:
-    """A module, and how its tables are compared with problems."""
+    """Compares the tables of a module with problems."""
 
     def __init__(self, module: Any, dtype: str, device: Any, traces: Dict[str, str]) -> None:
         self.module, self.dtype, self.device, self.traces = module, dtype, device, traces
@@ -134,19 +139,22 @@ class ModuleCheck:
         return records
 
     def compare(self, run: Run, line: str, layer_type: str, window: Tuple[int, int]) -> None:
-        """Compares the tables of a window. Frequencies that are off by the errors of f32 functions are accepted."""
+        """Compares the tables of a window, and adds records and notes to a run.
+
+        If the frequencies are off by no more than the errors of f32 functions, the tables are compared with these.
+        """
         function = RotaryModule(self.module, layer_type)
         records = self._verify(function, line, window)
-        text = function.distance()
-        if text:
-            run.notes["inv_freq" + (f", {layer_type.partition('_')[0]}" if layer_type else "")] = text
-        if all(record["status"] == "pass" for record in records) or not function.is_near() or not function.own:
+        distance = function.distance()
+        if distance:
+            run.notes["inv_freq" + (f", {layer_type.partition('_')[0]}" if layer_type else "")] = distance
+        if all(record["status"] == "pass" for record in records) or not function.is_near() or not function.frequencies:
             run.records += records
             return
-        words = [word for word in line.split() if word.partition("=")[0] in KEPT]
-        values = ",".join(f"{value:.17g}" for value in function.own)
-        own = " ".join([*words, f"attention_factor={function.factor:.17g}", f"inv_freq={values}"])
-        run.records += self._verify(RotaryModule(self.module, layer_type), own, window)
+        fields = [field for field in line.split() if field.partition("=")[0] in KEPT_FIELDS]
+        values = ",".join(f"{value:.17g}" for value in function.frequencies)
+        fields += [f"attention_factor={function.attention_factor:.17g}", f"inv_freq={values}"]
+        run.records += self._verify(RotaryModule(self.module, layer_type), " ".join(fields), window)
 
 
 def check_module(

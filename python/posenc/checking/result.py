@@ -1,4 +1,9 @@
-"""The result of a check, which prints well."""
+"""The result of a check, which prints as a report of at most fifteen lines:
+
+    FAIL  rope_half by rotate (numpy, f32): 3 passed, 52 failed
+      mistake            the sine has the other sign
+      case               rope_half/f32/random/...
+"""
 
 import re
 from collections import Counter
@@ -9,13 +14,13 @@ Record = Dict[str, Any]
 RANGES = (10, 17, 20, 24, 31)  # exponents of two, as those of the error limits
 FAILED = ("fail", "crash")
 WIDEST = 150  # characters of a printed line
-PREFIX = "not offered: "
+PREFIX = "not offered: "  # of the reason why a check was skipped, which the report leaves out
 WRONG_VALUE = re.compile(r"got (\S+) want (\S+) error (\S+) (\w+) limit (\S+) at (.*)")  # the reason of a failure
 
 
 @dataclass
 class Run:
-    """The records of one numerics mode, "given" if the kernel has none."""
+    """The records of the checks in one numerics mode, "given" if the kernel has none."""
 
     numerics: str
     records: List[Record]
@@ -61,15 +66,20 @@ class Run:
             error: Record = record.get("error", {})
             if not error.get("worst_at") or not error.get("limit"):
                 continue
-            position = re.match(r"position (-?\d+)", error["worst_at"])
-            at = next((n for n in RANGES if abs(int(position[1])) < 2**n), RANGES[-1]) if position else 0
-            if at not in best or _share(record) > _share(best[at]):
-                best[at] = record
-        for at in sorted(best):
-            yield f"|position| < 2^{at}" if at else "worst error", best[at]
+            exponent = _range_of(error["worst_at"])
+            if exponent not in best or _share_of_limit(record) > _share_of_limit(best[exponent]):
+                best[exponent] = record
+        for exponent in sorted(best):
+            yield f"|position| < 2^{exponent}" if exponent else "worst error", best[exponent]
 
 
-def _share(record: Record) -> float:
+def _range_of(place: str) -> int:
+    """Returns the range of a place such as "position 131071 pair 2", as an exponent; 0 without a position."""
+    position = re.match(r"position (-?\d+)", place)
+    return next((n for n in RANGES if abs(int(position[1])) < 2**n), RANGES[-1]) if position else 0
+
+
+def _share_of_limit(record: Record) -> float:
     error = record["error"]
     return float(error["max"] or 0.0) / float(error["limit"])
 
@@ -85,8 +95,9 @@ def _first_failure(failures: List[Record]) -> Optional[Record]:
         return None
     mistakes = Counter(record.get("mistake") for record in failures if record.get("mistake"))
     # Problems of the suite random have been shrunk.
-    return max(failures, key=lambda one: (
-        mistakes[one.get("mistake")], bool(one.get("problem")), one["suite"] == "random", -len(one.get("problem", "")),
+    return max(failures, key=lambda failure: (
+        mistakes[failure.get("mistake")], bool(failure.get("problem")), failure["suite"] == "random",
+        -len(failure.get("problem", "")),
     ))  # fmt: skip
 
 
@@ -141,6 +152,7 @@ class CheckResult:
         return failure.get("mistake") if failure else None
 
     def _rows(self) -> Iterator[Tuple[str, str]]:
+        """Yields the lines below the title, each a label and a text."""
         best = self.best
         if len(self.runs) > 1:
             yield "numerics", "; ".join(f"{run.numerics}: {'match' if run.ok else run.failures()}" for run in self.runs)
@@ -155,11 +167,12 @@ class CheckResult:
                 yield label, f"{error['max']:.3g} {error['metric']} (limit {error['limit']:.3g}) at {error['worst_at']}"
 
     def _explain(self, failure: Record) -> Iterator[Tuple[str, str]]:
+        """Yields the lines that explain a failed check."""
         reason = failure.get("reason", "")
         mistake = failure.get("mistake")
         if mistake:
-            found = sum(record.get("mistake") == mistake for record in self.failures)
-            where = "" if found == len(self.failures) else f" (in {found} of {len(self.failures)} failures)"
+            n = sum(record.get("mistake") == mistake for record in self.failures)
+            where = "" if n == len(self.failures) else f" (in {n} of {len(self.failures)} failures)"
             yield "mistake", mistake + where
         yield "case", failure["case"]
         if failure.get("problem"):

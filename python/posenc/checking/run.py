@@ -1,4 +1,9 @@
-"""posenc.check(): runs `posenc verify` on functions of this process, and returns its verdict."""
+"""posenc.check(): runs `posenc verify` on a function of this process, and returns its verdict.
+
+    result = posenc.check(rotate, "rope_half")    # True in a condition if rotate() passes; prints as a report
+
+The program sends prompts through a socket, and client.py answers them by calling the function.
+"""
 
 import contextlib
 import json
@@ -17,7 +22,7 @@ from .kernels import KERNELS
 from .result import CheckResult, Record, Run
 
 MODES = ("exact", "hf_f32", "ggml_f32", "torch_exp_f32")
-PATIENCE = "86400"  # seconds, the most: a function that hangs is interrupted by its caller, not by the program
+TIME_LIMIT = "86400"  # seconds, the most: a function that hangs is interrupted by its caller, not by the program
 
 
 @contextlib.contextmanager
@@ -36,16 +41,16 @@ def _config_file(config: Any) -> Iterator[List[str]]:
 def verify(client: Client, options: Sequence[str]) -> List[Record]:
     """Runs `posenc verify` on a client, and returns the records of its checks. Raises CommandError if it cannot."""
     ours, theirs = socket.socketpair()
-    words = [str(Engine().program), "verify", "--exec", f"fd:{theirs.fileno()}", "--json", "--quiet", "-j", "1",
-             "--limit", PATIENCE, *options]  # fmt: skip
+    command = [str(Engine().program), "verify", "--exec", f"fd:{theirs.fileno()}", "--json", "--quiet", "-j", "1",
+               "--limit", TIME_LIMIT, *options]  # fmt: skip
     with ours, theirs, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:
             child = subprocess.Popen(
-                words, stdin=subprocess.DEVNULL, stdout=out, stderr=err, pass_fds=[theirs.fileno()],
+                command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, pass_fds=[theirs.fileno()],
                 start_new_session=True,
             )  # fmt: skip
         except OSError as error:
-            raise CommandError(f"the program cannot be run: {error.strerror} (got '{words[0]}').") from None
+            raise CommandError(f"the program cannot be run: {error.strerror} (got '{command[0]}').") from None
         theirs.close()
         try:
             with contextlib.suppress(EOFError, ConnectionError):  # the program ended within a message
@@ -61,7 +66,7 @@ def verify(client: Client, options: Sequence[str]) -> List[Record]:
         records = [json.loads(line) for line in out]
         if not any(record["t"] == "footer" for record in records) or child.returncode not in (0, 1, 4, 77):
             reason = err.read().decode("utf-8", "replace").strip().removeprefix("posenc verify: ")
-            raise CommandError(reason or f"{words[0]} ended with status {child.returncode}", child.returncode)
+            raise CommandError(reason or f"{command[0]} ended with status {child.returncode}", child.returncode)
         for record in records:
             record.pop("command", None)  # the socket ends with the program
         checks = [record for record in records if record["t"] == "check"]
@@ -70,14 +75,14 @@ def verify(client: Client, options: Sequence[str]) -> List[Record]:
 
 
 def _is_of_mode(record: Record, mode: Optional[str]) -> bool:
-    """Returns whether a record belongs to a run in one numerics mode, in which cases of the others are skipped."""
+    """Returns false for a case of another mode, which a run in one numerics mode skips."""
     return record["status"] != "skipped" or mode is None or record["numerics"] == mode
 
 
 def _repeat(name: str, given: Dict[str, Any]) -> str:
     """Returns the call of check() without its closing parenthesis."""
-    words = [f"{key}={value!r}" for key, value in given.items() if value is not None]
-    return f"posenc.check({', '.join([name if name.isidentifier() else 'fn', *words])}"
+    arguments = [f"{key}={value!r}" for key, value in given.items() if value is not None]
+    return f"posenc.check({', '.join([name if name.isidentifier() else 'fn', *arguments])}"
 
 
 def check(
@@ -98,21 +103,24 @@ def check(
     """
     if kernel not in KERNELS:
         raise ValueError(f"unknown kernel (got '{kernel}'). Expected one of {', '.join(KERNELS)}.")
-    words = ["--kernel", kernel] if problem is None else ["--problem", problem]
-    words += [word for one in dtype.split() if problem is None for word in ("--dtype", one)]
-    options = {"--model": model, "--case": case, "--seed": seed}
-    words += [text for option, value in options.items() if value is not None for text in (option, str(value))]
-    words += ["--full"] if full else []
+    options: List[str] = ["--full"] if full else []
+    if problem is None:
+        options += ["--kernel", kernel]
+        for name in dtype.split():
+            options += ["--dtype", name]
+    for option, value in {"--problem": problem, "--model": model, "--case": case, "--seed": seed}.items():
+        if value is not None:
+            options += [option, str(value)]
     library = framework if isinstance(framework, str) else framework.__name__ if framework else "numpy"
     setting = ", ".join(map(str, filter(None, (library, device, dtype))))
     given = {"kernel": kernel, "dtype": dtype if dtype != "f32" else None, "numerics": numerics,
              "max_position": max_position, "framework": framework and library, "device": device}  # fmt: skip
     result = CheckResult(kernel, name_of(fn), setting, _repeat(name_of(fn), given))
-    with _config_file(config) as more:
+    with _config_file(config) as config_options:
         for mode in [numerics] if numerics or not KERNELS[kernel].has_modes else MODES:
             client = Client({kernel: fn}, framework=framework, device=device, dtypes=dtype, numerics=mode,
                             max_position=max_position)  # fmt: skip
-            records = [record for record in verify(client, [*words, *more]) if _is_of_mode(record, mode)]
+            records = [record for record in verify(client, [*options, *config_options]) if _is_of_mode(record, mode)]
             result.runs.append(Run(mode or "given", records))
             result.traces.update(client.traces)
     return result

@@ -49,6 +49,12 @@ def require_base(inv_freq: Any, rope_theta: float) -> None:
         raise NotImplementedError("frequencies of a base only")
 
 
+def require_whole_heads(x: Any, cos: Any) -> None:
+    """Declines tables cos [tokens, pairs] that rotate only some channels of x, for a library that rotates all."""
+    if x.shape[-1] != 2 * cos.shape[-1]:
+        raise NotImplementedError("rotates whole heads only")
+
+
 def table_by_rotation(rotate: Callable[[Any], Any], positions: Any, dim: int, pairing: str) -> Any:
     """Returns cosines and sines [tokens, dim/2] of a library that only rotates: what it makes of unit vectors.
 
