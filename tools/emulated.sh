@@ -93,7 +93,6 @@ emulated_ready() { # MACHINE "NAMES OF IT BY UNAME"
 # Builds in build-MACHINE, against a sysroot of Debian packages. Returns 75 if the archive did not give the packages.
 emulated_build() { # MACHINE DEBIAN-NAME SUITE PACKAGES...
     machine=$1 cross=build-$1
-    await_early
     sysroot_of "$@" || return
     description=build-sysroot/$machine.ini
     { sed "s,@SYSROOT@,$sysroot," "tools/$machine-linux.ini.in" && sed 's/^/# /' "$sysroot/.packages"; } >"$description"
@@ -131,7 +130,7 @@ emulated() { # CPU PROGRAM ARGUMENTS...
 
 # Starts a program in the background, with build-MACHINE/KIND-NAME.log as its log. All programs start at once and are
 # counted at the end, so that no core waits for the last one.
-started=
+started='' emulators=''
 emulated_start() { # KIND-NAME CPU PROGRAM ARGUMENTS...
     started="$started $1"
     {
@@ -140,6 +139,7 @@ emulated_start() { # KIND-NAME CPU PROGRAM ARGUMENTS...
         emulated "$@" >"$log" 2>&1 || status=$?
         echo $status >"$log.status"
     } &
+    emulators="$emulators $!"
 }
 
 emulated_primitives() { # NAME CPU BACKEND...
@@ -175,7 +175,8 @@ emulated_lengths() { # BACKEND FUNCTION-THAT-PRINTS-THE-CPU BITS...
 
 # Waits for all programs that were started and counts their logs.
 emulated_count() {
-    wait
+    # shellcheck disable=SC2086  # a list of processes
+    wait $emulators
     for start in $started; do
         log=$cross/$start.log
         case $start in
@@ -188,7 +189,7 @@ emulated_count() {
         *) tally "$job: $start ended with $(cat "$log.status")" 0 1 0 ;;
         esac
     done
-    started=
+    started='' emulators=''
 }
 
 # Runs Meson's tests that depend on the CPU, without those that are started one by one.

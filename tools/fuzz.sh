@@ -34,7 +34,7 @@ fuzz_run() { # NAME
 }
 
 # Fuzzes readers, as many at a time as there are CPUs.
-fuzz_all() { # NAME...
+fuzz_all() ( # NAME...
     at_once=$(getconf _NPROCESSORS_ONLN) running=0
     for name; do
         rm -f "build-fuzz/$name.status"
@@ -43,7 +43,7 @@ fuzz_all() { # NAME...
         [ $((running % at_once)) != 0 ] || wait
     done
     wait
-}
+)
 
 # Counts the corpus of a reader, and its fuzzing.
 fuzz_tally() { # NAME

@@ -93,36 +93,17 @@ test_races() {
     unset TSAN_OPTIONS
 }
 
-# Installs the tools of all jobs of test-all at once, and downloads sysroots and packages of PyPI in the background, while
-# the first jobs compile.
-download_early() {
-    words="$course_tools" sysroots=''
+# Installs the tools of all jobs of test-all at once.
+bring_all() {
+    words=$course_tools
     case $(uname -s)-$(uname -m) in
-    Linux-x86_64)
-        words="$words $aarch64_tools $riscv64_tools $bochs_tools objdump:binutils qemu-x86_64:qemu-user"
-        sysroots='build_aarch64 build_riscv64'
-        ;;
+    Linux-x86_64) words="$words $aarch64_tools $riscv64_tools $bochs_tools objdump:binutils qemu-x86_64:qemu-user" ;;
     esac
     for part in $all_parts; do
         words="$words $(check_tools "$part")"
     done
     # shellcheck disable=SC2086  # a list of words
-    bring $words || return 0
-    # build_aarch64 and build_riscv64 call emulated_build(). In this subshell it only downloads the sysroot.
-    (
-        emulated_build() {
-            sysroot_of "$@"
-        }
-        for part in $sysroots course_environment; do
-            $part
-        done
-    ) >build-early.log 2>&1 &
-    early=$!
-}
-
-await_early() {
-    [ -z "$early" ] || wait "$early"
-    early=''
+    bring $words
 }
 
 # ---- PyTorch and axe ----
@@ -138,7 +119,7 @@ course_environment() {
 }
 
 test_course() {
-    await_early
+    [ -z "$early" ] || wait "$early"
     course_environment || {
         cannot "$job: PyTorch $course_torch and axe from PyPI"
         return

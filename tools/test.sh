@@ -105,7 +105,7 @@ tests_of() {
 
 # ---- Words that are no job ----
 
-jobs_of_all=$(sed -n 's/^    tests \(check test .*\)/\1/p' "$root/run")
+jobs_of_all=$(sed -n 's/^    start_beside //p; s/^    tests \(check test .*\) beside/\1/p' "$root/run")
 for word in $jobs_of_all $(sed -n '/^case .job in$/,$s/^\([a-z][a-z0-9 |-]*\))$/\1/p' "$root/run" | tr -d '|'); do
     echo "$word is named where a job is not known|./run nonsense|2|=no job and no command 'nonsense' && = $word && -^meson [a-z] && -apt-get"
 done >rows
@@ -120,6 +120,7 @@ done >rows
 tests_of <rows
 tests_of <<'ROWS'
 also after --no-install|./run --no-install nonsense|2|='nonsense'
+test-all counts the jobs that it runs beside others|./run --no-install test-all|1|=0  test-sanitizers: meson test in build-tsan && =1 of test-sanitizers
 a bundle has one name|./run bundle one.tar.gz two.tar.gz|2|=bundle takes one file; there are: one.tar.gz two.tar.gz
 which is no .zip|./run bundle x.zip|1|=bundle: x.zip: expected NAME.tar.gz
 nor a folder|./run bundle cli|1|=bundle: cli: expected NAME.tar.gz
