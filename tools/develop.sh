@@ -12,7 +12,6 @@ quick() {
         tally 'quick: build' 0 1 0
         return
     }
-    # shellcheck disable=SC2086  # a list of words
     set -- $quick_kernels
     for kernel in "$@"; do
         set -- "$@" --kernel "$kernel"
@@ -105,7 +104,6 @@ stress_waiting() {
 }
 
 stress_end() {
-    # shellcheck disable=SC2086  # a list of processes
     kill $load 2>/dev/null
 }
 

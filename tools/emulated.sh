@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=sh
 # Tests of other architectures under qemu-user. Sourced by run.
 #
 #     ./run test-aarch64    library, suites and program for 64-bit ARM, built by Debian's cross gcc: on a CPU without SVE, and
@@ -29,7 +29,6 @@ aarch64_tools="aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu aarch64-linux-gnu-g++
 
 build_aarch64() {
     # The release whose C++ library is that of the compiler.
-    # shellcheck disable=SC1091
     suite=$(. /etc/os-release && [ "$ID" = debian ] && echo "$VERSION_CODENAME")
     libraries=libstdc++-$(aarch64-linux-gnu-g++ -dumpversion | cut -d. -f1)-dev
     emulated_build aarch64 arm64 "${suite:-bookworm}" libc6-dev "$libraries" libjansson-dev \
@@ -79,7 +78,6 @@ emulated_ready() { # MACHINE "NAMES OF IT BY UNAME"
         ;;
     esac
     case $1 in aarch64) words=$aarch64_tools ;; *) words=$riscv64_tools ;; esac
-    # shellcheck disable=SC2086  # a list of words
     bring $words || {
         cannot "$job: cross build"
         return 1
@@ -99,7 +97,6 @@ emulated_build() { # MACHINE DEBIAN-NAME SUITE PACKAGES...
     # Alone, a job tests kernels as they are installed.
     as_installed='-Dcalled=false'
     [ "$brief" = no ] || as_installed='-Dcalled=true -Doptimization=2'
-    # shellcheck disable=SC2086  # a list of words
     configure "$cross" --cross-file "$description" -Dexplore=disabled $as_installed || return 1
     compile "$cross"
 }
@@ -175,7 +172,6 @@ emulated_lengths() { # BACKEND FUNCTION-THAT-PRINTS-THE-CPU BITS...
 
 # Waits for all programs that were started and counts their logs.
 emulated_count() {
-    # shellcheck disable=SC2086  # a list of processes
     wait $emulators
     for start in $started; do
         log=$cross/$start.log
@@ -197,7 +193,6 @@ emulated_meson() { # CPU
     export QEMU_CPU="$1"
     no_cli=''
     [ "$brief" = no ] || no_cli='--no-suite cli'
-    # shellcheck disable=SC2086  # two words or none
     meson_tests "$cross" --no-suite runner --no-suite primitives --no-suite once --no-suite text --no-suite scans \
         --timeout-multiplier 100 $no_cli
     unset QEMU_CPU
@@ -227,7 +222,6 @@ emulated_backends() { # CPU DEFAULT PATTERN:FEATURE...
         if [ "$state" = "$expected" ]; then right=$((right + 1)); else wrong=$((wrong + 1)) && say "$job: $name: $state, expected $expected"; fi
     done <"$cross/list.log"
     for words in "-E POSENC_BACKEND=$off $cross/posenc list" "$cross/posenc verify --backend $off"; do
-        # shellcheck disable=SC2086  # a list of words
         emulated "$cpu" $words >"$cross/rejected.out" 2>"$cross/rejected.log"
         if [ $? = 2 ] && [ ! -s "$cross/rejected.out" ] && grep -q "$off: cannot run here.*expected one of.*$default" "$cross/rejected.log"; then
             right=$((right + 1))

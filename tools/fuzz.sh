@@ -79,7 +79,6 @@ fuzz() {
         clang -fsanitize=fuzzer -x c - -o build/fuzz-probe >build/fuzz-probe.log 2>&1; then
         if fuzz_builds "$names"; then fuzz_ready=yes; else tally 'fuzz: build' 0 1 0; fi
     fi
-    # shellcheck disable=SC2086  # a list of words
     [ "$fuzz_ready" = no ] || fuzz_all $names
     for name in $names; do
         fuzz_tally "$name"

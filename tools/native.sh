@@ -23,7 +23,6 @@ test_native() {
     omitted_suite=runner
     ! lacks library:criterion || omitted_suite=criterion
     meson_tests build --no-suite $omitted_suite --no-suite certify --no-suite faults --no-suite reports
-    # shellcheck disable=SC2086  # a list of processes; ./run stress has others
     wait $background
     tally_tap cli/tests/consumer.sh build/consumer.log "$(cat build/consumer.status)"
 }
@@ -102,7 +101,6 @@ bring_all() {
     for part in $all_parts; do
         words="$words $(check_tools "$part")"
     done
-    # shellcheck disable=SC2086  # a list of words
     bring $words
 }
 
@@ -128,7 +126,6 @@ test_course() {
     course_tests 'lessons, with PyTorch' "$venv/bin/python3" reports/tests/test_course.py
     PYTHONPATH=$PWD/build/python:$PWD/python course_tests 'package, with PyTorch, JAX and transformers' "$venv/bin/python3" python/tests
     python_with jinja2 rich matplotlib pytest jsonschema
-    # shellcheck disable=SC2086  # a list of files
     PYTHONPATH=$venv/axe course_tests 'pages, with axe' "$python" -k axe $pages
 }
 

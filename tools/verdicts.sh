@@ -19,7 +19,7 @@ verdicts() { # [COMPARISONS [PART...]]
     build || return 1
     echo '| comparison | rows | slower | faster | same | unclear | identical code | seconds each |'
     echo '|---|---:|---:|---:|---:|---:|---:|---:|'
-    # shellcheck disable=SC2048,SC2086  # a list of words
+    # shellcheck disable=SC2048  # a list of words
     for part in ${*:-$verdicts_parts}; do
         case " $verdicts_parts " in
         *" $part "*) "verdicts_$part" || return 1 ;;

@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=sh
 # Tests of x86-64 CPUs other than this one. Sourced by run. Logs: build/avx512 and build/baseline.
 #
 #     ./run test-avx512     the AVX-512 backend on this CPU, if it has AVX-512, and in Bochs, which interprets every
@@ -66,7 +66,6 @@ bochs_tools="bochs:bochs /usr/lib/x86_64-linux-gnu/bochs/plugins/libbx_term_gui.
     xorriso:xorriso cpio:cpio"
 
 bochs_ready() {
-    # shellcheck disable=SC2086  # a list of words
     bring $bochs_tools || return 1
     sh tools/bochs/kernel.sh "$bochs" && return 0
     [ "$install" = yes ] || return 1

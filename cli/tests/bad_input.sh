@@ -137,10 +137,8 @@ else
     mkdir closed && chmod 500 closed
     table 'folder that may not be written' 'Permission denied' --out "csv:$scratch/closed/x"
 fi
-# shellcheck disable=SC2086  # none or one
 for redirection in '>&-' $full; do
     for arguments in list 'list cases' 'verify --kernel alibi --backend scalar --suite vectors --out jsonl:r.jsonl --out console'; do
-        # shellcheck disable=SC2086  # a list of words
         run sh -c "\"\$0\" \"\$@\" $redirection" "$POSENC" $arguments
         case $redirection in '>&-') says='standard output is closed' ;; *) says='standard output.*No space left' ;; esac
         same "stdout $redirection: $arguments" "$status $(grep -c "$says" stderr) $(ls work)" '2 1 '

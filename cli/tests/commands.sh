@@ -4,7 +4,6 @@
 
 succeeds 'help' 'usage: posenc COMMAND' --help
 for version in --version -V 'verify -V'; do
-    # shellcheck disable=SC2086  # a list of words
     succeeds "$version" '^posenc [0-9]+\.[0-9]+\.[0-9]+$' $version
 done
 for command in list verify bench pair table vectors; do

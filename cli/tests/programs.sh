@@ -18,7 +18,6 @@ reasons() { sed -n 's/.*"status":"\(crash\|fail\)","reason":"\(\([^"\\]\|\\.\)*\
 verify() { # COMMAND OPTION...
     command=$1
     shift
-    # shellcheck disable=SC2086  # words
     run $watched "$POSENC" verify --exec "$command" -j 2 --out jsonl "$@"
 }
 
@@ -69,7 +68,6 @@ rm -f work/*
 while read -r name failed said; do
     limit=
     case $name in silent | beyond | newline) limit='--limit 10' ;; esac
-    # shellcheck disable=SC2086  # words
     verify "exec $python '$here/program.py' f64 $name" --kernel alibi --suite vectors $limit
     if [ $status = 1 ] && reasons | grep -Eq -e "$said" && ! grep -q "$(printf '\033')" stdout stderr &&
         [ "$(tail -n 1 stdout | grep -c '"complete":true')" = 1 ]; then
@@ -128,7 +126,6 @@ END
 while read -r name said; do
     limit=
     case $name in hello_silent) limit='--limit 10' ;; esac
-    # shellcheck disable=SC2086  # words
     rejects "$name" "program.py' f64 $name: $said" verify --exec "$python '$here/program.py' f64 $name" $limit
 done <<END
 late the program sent more after its last answer
@@ -195,10 +192,8 @@ theirs.close()
 subprocess.run([sys.executable, *sys.argv[2:]], stdin=ours, stdout=ours)
 sys.exit(verify.wait())
 PY
-# shellcheck disable=SC2086  # words
 run $watched "$python" over_socket.py "$POSENC" "$here/program.py"
 same 'a socket, kernel after kernel' "$status $(count fail) $(count crash) $([ "$(count pass)" -gt 60 ] && echo many)" '0 0 0 many'
-# shellcheck disable=SC2086  # words
 run $watched "$python" over_socket.py "$POSENC" "$here/program.py" f64 gap
 same 'a message with a gap, and the next kernel' "$status $(count fail) $(count crash) $([ "$(count pass)" -gt 30 ] && echo many)" '1 0 1 many'
 run "$python" -c 'import socket, subprocess, sys
