@@ -1,13 +1,10 @@
 # shellcheck shell=sh
 # Tests of other architectures under qemu-user. Sourced by run.
 #
-#     ./run test-aarch64    library, suites and program for 64-bit ARM, built by Debian's cross gcc: on a CPU without SVE, and
-#                           with SVE at four vector lengths
-#     ./run test-riscv64    the same for RISC-V, built by clang 19: without the vector extension, and with it at four lengths
-#
 # emulated_build sets $machine, the architecture as uname -m names it, $sysroot, and $cross, the folder of the build, which
 # also gets a log of each program. CPU stands for a value of QEMU_CPU.
 
+# Tests 64-bit ARM, built by Debian's cross gcc: a CPU without SVE, and SVE at four vector lengths.
 test_aarch64() {
     emulated_ready aarch64 'aarch64 arm64' || return 0
     emulated_runner neoverse-n1-neon neoverse-n1 neon
@@ -45,6 +42,7 @@ sve_cpu() { # BITS
     esac
 }
 
+# Tests RISC-V, built by clang 19: a CPU without the vector extension, and the extension at four vector lengths.
 test_riscv64() {
     emulated_ready riscv64 riscv64 || return 0
     emulated_again no-vectors-scalar rv64 scalar
@@ -127,16 +125,12 @@ emulated() { # CPU PROGRAM ARGUMENTS...
 
 # Starts a program in the background, with build-MACHINE/KIND-NAME.log as its log. All programs start at once and are
 # counted at the end, so that no core waits for the last one.
-started='' emulators=''
+started='' # KIND-NAME:PROCESS of each
 emulated_start() { # KIND-NAME CPU PROGRAM ARGUMENTS...
-    started="$started $1"
-    {
-        log=$cross/$1.log status=0
-        shift
-        emulated "$@" >"$log" 2>&1 || status=$?
-        echo $status >"$log.status"
-    } &
-    emulators="$emulators $!"
+    start=$1
+    shift
+    emulated "$@" >"$cross/$start.log" 2>&1 &
+    started="$started $start:$!"
 }
 
 emulated_primitives() { # NAME CPU BACKEND...
@@ -172,20 +166,20 @@ emulated_lengths() { # BACKEND FUNCTION-THAT-PRINTS-THE-CPU BITS...
 
 # Waits for all programs that were started and counts their logs.
 emulated_count() {
-    wait $emulators
     for start in $started; do
-        log=$cross/$start.log
+        wait "${start##*:}"
+        status=$? start=${start%:*} log=$cross/${start%:*}.log
         case $start in
         primitives-*) tally_runner "$job: ${start#*-}, primitives" "$log" ;;
         runner-*) tally_runner "$job: ${start#*-}" "$log" ;;
         esac
         # 77: the build for another architecture has no such backend.
-        case $job-$(cat "$log.status") in
+        case $job-$status in
         *-[01] | test-aarch64-77 | test-riscv64-77) ;;
-        *) tally "$job: $start ended with $(cat "$log.status")" 0 1 0 ;;
+        *) tally "$job: $start ended with $status" 0 1 0 ;;
         esac
     done
-    started='' emulators=''
+    started=
 }
 
 # Runs Meson's tests that depend on the CPU, without those that are started one by one.

@@ -1,43 +1,16 @@
 # shellcheck shell=sh
 # Tests on this machine. Sourced by run. Logs: build/meson-logs and build/*.log.
-#
-#     ./run test              library, suites and command line
-#     ./run test-reports      Python, comparisons of builds, documentation, calls of presets
-#     ./run test-course       tests with packages of PyPI, in a virtual environment in build-torch: the blocks of PyTorch in
-#                             docs/course, and axe, which finds faults of accessibility in the pages
-#     ./run test-faults       faulty kernels, which suites have to detect
-#     ./run test-certify      oracle, frequencies and golden vectors against MPFR, and the reports of old runs
-#     ./run test-sanitizers   the same suites again under AddressSanitizer and UndefinedBehaviorSanitizer, in a build of
-#                             their own
-
-# Succeeds if a thing of needs() is missing. have() sets variables, which a subshell keeps from the caller.
-lacks() { # THING
-    ! (have "$1")
-}
 
 # Runs Meson's tests, and the use of an installed library at the same time, so that no core waits.
 test_native() {
-    background=''
-    meanwhile consumer sh cli/tests/consumer.sh "$PWD/build"
+    sh cli/tests/consumer.sh "$PWD/build" >build/consumer.log 2>&1 &
+    consumer=$!
     # Every suite runs on every backend once: by Criterion, or by the runner where there is none.
     omitted_suite=runner
-    ! lacks library:criterion || omitted_suite=criterion
+    (have library:criterion) || omitted_suite=criterion
     meson_tests build --no-suite $omitted_suite --no-suite certify --no-suite faults --no-suite reports
-    wait $background
-    tally_tap cli/tests/consumer.sh build/consumer.log "$(cat build/consumer.status)"
-}
-
-# Runs a command in the background, with build/NAME.log as its log and its exit status in build/NAME.status.
-meanwhile() { # NAME COMMAND...
-    rm -f "build/$1.status"
-    {
-        name=$1
-        shift
-        status=0
-        "$@" >"build/$name.log" 2>&1 || status=$?
-        echo $status >"build/$name.status"
-    } &
-    background="$background $!"
+    wait $consumer
+    tally_tap cli/tests/consumer.sh build/consumer.log $?
 }
 
 # The suite that is meant for an injected fault has to detect it.
@@ -55,11 +28,7 @@ test_reports() {
 }
 
 test_certify() {
-    if lacks tests:gmpy2; then
-        cannot "$job: Python with gmpy2"
-    else
-        meson_tests build --suite certify
-    fi
+    if (have tests:gmpy2); then meson_tests build --suite certify; else cannot "$job: Python with gmpy2"; fi
 }
 
 # Runs the suites by the runner, which detects leaks where Criterion does not. Calls take the compiler less time than inline
@@ -104,10 +73,9 @@ bring_all() {
     bring $words
 }
 
-# ---- PyTorch and axe ----
+# ---- Packages of PyPI in build-torch: the blocks of PyTorch in docs/course, and axe, which finds faults of accessibility ----
 
 course_torch=2.13.0 course_transformers=5.24.0 course_axe=0.1.8
-
 course_tools=$environment_tools
 
 course_environment() {

@@ -1,10 +1,5 @@
 # shellcheck shell=sh
-# Tests of x86-64 CPUs other than this one. Sourced by run. Logs: build/avx512 and build/baseline.
-#
-#     ./run test-avx512     the AVX-512 backend on this CPU, if it has AVX-512, and in Bochs, which interprets every
-#                           instruction: all suites on a CPU without AVX-512, else golden vectors and primitives
-#     ./run test-baseline   all backends in qemu-user on a CPU with SSE2 only, and on one with AVX2 but no AVX-512;
-#                           nothing may run there that the CPU lacks
+# Tests of x86-64 CPUs other than this one. Sourced by run. Logs: build/avx512 and build.
 
 # Succeeds on x86-64 Linux; elsewhere counts a skipped test.
 is_x86() { # LABEL
@@ -18,6 +13,7 @@ is_x86() { # LABEL
 
 # ---- AVX-512 ----
 
+# Tests the AVX-512 backend on this CPU if it has AVX-512, else in Bochs, which interprets every instruction.
 test_avx512() {
     is_x86 'programs for x86-64' || return 0
     logs=build/avx512 bochs=build/avx512/bochs
@@ -102,6 +98,8 @@ avx512_count() { # WHERE STATUS LOG
 
 # ---- An old CPU ----
 
+# Tests all backends in qemu-user on a CPU with SSE2 only, and on one with AVX2 but no AVX-512. Nothing may run there that the
+# CPU lacks.
 test_baseline() {
     is_x86 'programs for x86-64' || return 0
     bring objdump:binutils || {
