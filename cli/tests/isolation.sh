@@ -4,9 +4,6 @@
 root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$(dirname "$0")/tap.sh"
 
-# A run that takes longer than this hangs, however busy the machine is, and is killed.
-watched=
-command -v timeout >/dev/null && watched='timeout -k 10 600'
 # Prints options of a short limit of CPU time for a plug-in that does not return. Its other calls take microseconds.
 patience() { # NAME [SECONDS]
     case $1 in

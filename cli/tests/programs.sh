@@ -9,9 +9,6 @@ if ! "${python:-false}" -c 'import numpy' 2>/dev/null; then
     exit 0
 fi
 
-# A run that takes longer than this hangs, however busy the machine is, and is killed.
-watched=
-command -v timeout >/dev/null && watched='timeout -k 10 600'
 count() { grep -c "\"t\":\"check\".*\"status\":\"$1\"" stdout; }
 reasons() { sed -n 's/.*"status":"\(crash\|fail\)","reason":"\(\([^"\\]\|\\.\)*\)".*/\2/p' stdout; }
 # Verifies a kernel with the program, and leaves records in stdout.
