@@ -14,7 +14,6 @@ picture() { # KIND [OPTIONS]
 # Timings run on one CPU, since a process that moves between CPUs loses its caches.
 if [ "${2:-}" = speed ]; then
     pin=$(command -v taskset >/dev/null && echo 'taskset -c 1' || true)
-    # shellcheck disable=SC2086  # a command or nothing
     $pin "$posenc" bench --full --time-limit 75 --force --out "jsonl:$docs/speed.jsonl" \
         --backend avx512 --backend avx2 --backend sleef --backend autovec --backend libm \
         --case 'rope_half/f32/given/l2' --case 'rope_half/f32/given/dram' --case 'rope_table/f32/exact/l2'

@@ -13,7 +13,6 @@ say() {
 . tools/packages.sh
 find_manager
 look tests:material
-# shellcheck disable=SC2086  # a list of words
 [ -z "$packages" ] || install_packages $packages
 [ -x "${POSENC:-build/posenc}" ] || ./run build || exit 1
 PYTHONDONTWRITEBYTECODE=1 mkdocs build --strict --quiet --site-dir "$site"

@@ -26,7 +26,6 @@ verdict 'each function of the library has a heading in the C API' "no heading: $
 
 list_commands >commands
 while read -r command; do
-    # shellcheck disable=SC2086  # a list of words
     "$POSENC" $command --help >help 2>help.log || continue # without Jinja2 or rich
     sed -n "/^<h[23] id=\"posenc-$(echo "$command" | tr ' ' -)\"/,/^<h[23] /p" site/cli.html | sed '1!{/^<h[23]/d;}' >section
     [ -s section ] || echo "$command"

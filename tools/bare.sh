@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=sh
 # ./run bare [SUITE [COMMAND...]]: runs this tree on a Debian release (bookworm) with nothing but minbase. Sourced by run.
 #
 # Without COMMAND it types the commands of docs/install.md, as root and as a user who may not install anything
@@ -30,7 +30,6 @@ bare_ready() {
     [ ! -d "$bare_root" ] || return 0
     bring debootstrap:debootstrap /usr/share/keyrings/debian-archive-keyring.gpg:debian-archive-keyring || return 1
     say "$job: making a root of $bare_suite in $bare_root"
-    # shellcheck disable=SC2086  # a mirror or nothing
     debootstrap --variant=minbase "$bare_suite" "$bare_root.new" ${DEBIAN_MIRROR:-} >build-bare/debootstrap.log 2>&1 || {
         tail -n 20 build-bare/debootstrap.log >&2
         rm -rf "$bare_root.new"
@@ -48,7 +47,6 @@ bare_in() { # NAME COMMAND...
         tar -cf - --exclude='./build*' --exclude=./.git --exclude=./posenc-report . |
         tar -xf - --no-same-owner -C "$copy/root/posenc" || return 1
     # The mounts are in a namespace that ends with the command.
-    # shellcheck disable=SC2016  # for the inner shell
     unshare --mount sh -c '
         copy=$1 && shift && mount -t proc proc "$copy/proc" && mount --rbind /dev "$copy/dev" &&
             exec chroot "$copy" /usr/bin/env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 \

@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=sh
 # ./run bundle [FILE]: makes an archive of the program and all that it needs, which runs from any folder. Sourced by run.
 #
 # FILE is NAME.tar.gz (default: build-bundle/posenc-VERSION-linux-MACHINE.tar.gz). It has the program, the library, plug-ins,
@@ -124,7 +124,6 @@ bundle_glibc_names='^\(lib\(c\|m\|dl\|pthread\|rt\)[.]so[.][0-9]\|ld-linux.*\)$'
 # Python part has an unexpected type.
 bundle_check() {
     bundle_objects=$(find "$bundle_top/bin" "$bundle_top/lib" -type f)
-    # shellcheck disable=SC2086  # a list of words
     bundle_glibc=$(objdump -T $bundle_objects | sed -n 's/.*[ (]GLIBC_\([0-9][0-9.]*\)[) ].*/\1/p' | sort -uV | tail -n 1)
     if grep -rlF -e "$PWD" "$bundle_top" >&2; then
         say "bundle: these files name $PWD"

@@ -24,7 +24,6 @@ check() {
         command -v "check_$part" >/dev/null || reject "check has no part $part; its parts: $all_parts"
         words="$words $(check_tools "$part")"
     done
-    # shellcheck disable=SC2086  # a list of words
     bring $words || :
     # Those that compile nothing run beside the others, which use all CPUs.
     for part in $check_parts; do
@@ -39,7 +38,6 @@ check() {
     for part in $check_parts; do
         case $part in gcc | clang | tidy) check_run "$part" ;; esac
     done
-    # shellcheck disable=SC2086  # a list of processes
     [ -z "$checkers" ] || wait $checkers
     for part in $check_parts; do
         check_count "$part"

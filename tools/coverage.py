@@ -1,40 +1,45 @@
 #!/usr/bin/env python3
-"""Prints lines and branches reached, folder by folder, from INFO of lcov --capture, and of each file into FILE-BY-FILE.
+"""Prints the lines and branches that tests reached, for each folder, and writes those of each file to FILE-BY-FILE.
 
-    coverage.py INFO ROOT FILE-BY-FILE
+    coverage.py INFO ROOT FILE-BY-FILE      INFO: the output of lcov --capture; ROOT: the root of the repository
+
+Prints lines such as "impl/freqs   1203/1251   96.2 %     801/950     84.3 %".
 """
 import os
 import re
 import sys
 
-LEFT_OUT = re.compile(r'build|\.\.|(.*/)?tests?[_/]|conformance/golden/')  # tests, generators, what others wrote
-TEMPLATES = re.compile(r'impl/(kernels|simd|backends)/')  # whose branches are mostly of constants, once for each kernel
+LEFT_OUT = re.compile(r'build|\.\.|(.*/)?tests?[_/]|conformance/golden/')  # tests, generators, sources of others
+TEMPLATES = re.compile(r'impl/(kernels|simd|backends)/')  # their branches are of constants, once for each kernel
 
 
-def main():
-    info, root, by_file = sys.argv[1:]
-    reached, name = {}, None  # of each file: whether a line, or a branch of one, was reached by anybody
+def read_info(info, root):
+    """Returns {file: {kind: {place: reached}}}; kind is DA (lines) or BRDA (branches), as lcov names them."""
+    files, path = {}, None
     for text in open(info, encoding='utf-8'):
-        key, _, value = text.strip().partition(':')
-        if key == 'SF':
-            name = os.path.relpath(value, root)
-        elif key in ('DA', 'BRDA') and not LEFT_OUT.match(name) and (key == 'DA' or not TEMPLATES.match(name)):
+        kind, _, value = text.strip().partition(':')
+        if kind == 'SF':
+            path = os.path.relpath(value, root)
+        elif kind in ('DA', 'BRDA') and not LEFT_OUT.match(path) and (kind == 'DA' or not TEMPLATES.match(path)):
             *place, count = value.split(',')
-            places = reached.setdefault(name, {'DA': {}, 'BRDA': {}})[key]
+            places = files.setdefault(path, {'DA': {}, 'BRDA': {}})[kind]
+            # A header or a template is compiled several times: once reached is reached.
             places[tuple(place)] = places.get(tuple(place), False) or count not in ('0', '-')
-    files = {name: [f(places[key].values()) for key in ('DA', 'BRDA') for f in (sum, len)]
-             for name, places in reached.items()}
+    return files
+
+
+def sum_folders(files):
+    """Adds the counts of files up: for each folder, for each folder at the top, and for all."""
     sums = {}
-    for name, counts in files.items():
-        folder = os.path.dirname(name)
-        for of in {folder, folder.split('/')[0], 'all'}:
-            sums[of] = [a + b for a, b in zip(sums.get(of, [0] * 4), counts)]
-    with open(by_file, 'w', encoding='utf-8') as out:
-        print_table(files, out)
-    print_table(sums, sys.stdout)
+    for path, counts in files.items():
+        folder = os.path.dirname(path)
+        for name in {folder, folder.split('/')[0], 'all'}:
+            sums[name] = [a + b for a, b in zip(sums.get(name, [0] * 4), counts)]
+    return sums
 
 
 def print_table(rows, out):
+    """Prints {name: [lines reached, lines, branches reached, branches]}."""
     print(f"{'':40} {'lines':>16} {'branches':>18}", file=out)
     for name in sorted(rows, key=lambda n: (n == 'all', n)):
         lines, all_lines, branches, all_branches = rows[name]
@@ -44,6 +49,15 @@ def print_table(rows, out):
 
 def percent(part, whole):
     return f'{100 * part / whole:5.1f} %' if whole else '      -'
+
+
+def main():
+    info, root, by_file = sys.argv[1:]
+    files = {path: [count(kinds[kind].values()) for kind in ('DA', 'BRDA') for count in (sum, len)]
+             for path, kinds in read_info(info, root).items()}
+    with open(by_file, 'w', encoding='utf-8') as out:
+        print_table(files, out)
+    print_table(sum_folders(files), sys.stdout)
 
 
 if __name__ == '__main__':

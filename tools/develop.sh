@@ -12,7 +12,6 @@ quick() {
         tally 'quick: build' 0 1 0
         return
     }
-    # shellcheck disable=SC2086  # a list of words
     set -- $quick_kernels
     for kernel in "$@"; do
         set -- "$@" --kernel "$kernel"
@@ -74,7 +73,9 @@ survey() {
         environment build-survey/$release "torch==$survey_torch" "transformers==$release" pillow scipy || return 1
     done
     for release in $survey_newer $survey_older; do
-        survey_of $release || {
+        # build-survey/RELEASE.jsonl keeps the answers of transformers.
+        OMP_NUM_THREADS=1 build-survey/$release/bin/python conformance/models/survey.py --seen build-survey/$release.jsonl \
+            --published reports/tests/published.jsonl.gz --figures build-survey/$release.json 2>build-survey/$release.log || {
             say "survey: files are read wrongly: build-survey/$release.log"
             return 1
         }
@@ -83,30 +84,14 @@ survey() {
         build-survey/$survey_older.json >build-survey/models.md && cp build-survey/models.md docs/models.md
 }
 
-# Runs the survey with one release. build-survey/RELEASE.jsonl keeps the answers of transformers.
-survey_of() { # RELEASE
-    OMP_NUM_THREADS=1 build-survey/"$1"/bin/python conformance/models/survey.py --seen "build-survey/$1.jsonl" \
-        --published reports/tests/published.jsonl.gz --figures "build-survey/$1.json" 2>"build-survey/$1.log"
-}
-
 # ---- ./run stress [N [M]] ----
 #
 # Runs ./run test N times (3), and M times (10) its tests that start processes, wait or limit time, beside busy loops, two
 # for each CPU. No test may depend on the load of the machine. Logs of runs that fail: build/stress-KIND-NUMBER.txt.
 
-# Takes a CPU in a session of its own: Linux may divide CPU time among sessions first, and each test has one.
-stress_load() {
-    exec setsid sh -c 'while :; do :; done'
-}
-
 stress_waiting() {
     meson_tests build --suite cli --suite bench --suite fuzz --suite conformance --suite threads --suite criterion \
         --no-suite runner
-}
-
-stress_end() {
-    # shellcheck disable=SC2086  # a list of processes
-    kill $load 2>/dev/null
 }
 
 stress_repeat() { # KIND TIMES COMMAND
@@ -123,12 +108,12 @@ stress() { # [N [M]]
     build_for_tests || return
     load=''
     for _ in $(seq $((2 * $(getconf _NPROCESSORS_ONLN)))); do
-        stress_load &
+        # In a session of its own: Linux may divide CPU time among sessions first, and each test has one.
+        setsid sh -c 'while :; do :; done' &
         load="$load $!"
     done
-    trap stress_end EXIT
+    trap 'kill $load 2>/dev/null' EXIT
     trap 'exit 1' HUP INT TERM
     stress_repeat whole "${1:-3}" test_native
     stress_repeat part "${2:-10}" stress_waiting
-    stress_end
 }

@@ -1,13 +1,10 @@
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=sh
 # Tests of other architectures under qemu-user. Sourced by run.
-#
-#     ./run test-aarch64    library, suites and program for 64-bit ARM, built by Debian's cross gcc: on a CPU without SVE, and
-#                           with SVE at four vector lengths
-#     ./run test-riscv64    the same for RISC-V, built by clang 19: without the vector extension, and with it at four lengths
 #
 # emulated_build sets $machine, the architecture as uname -m names it, $sysroot, and $cross, the folder of the build, which
 # also gets a log of each program. CPU stands for a value of QEMU_CPU.
 
+# Tests 64-bit ARM, built by Debian's cross gcc: a CPU without SVE, and SVE at four vector lengths.
 test_aarch64() {
     emulated_ready aarch64 'aarch64 arm64' || return 0
     emulated_runner neoverse-n1-neon neoverse-n1 neon
@@ -29,7 +26,6 @@ aarch64_tools="aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu aarch64-linux-gnu-g++
 
 build_aarch64() {
     # The release whose C++ library is that of the compiler.
-    # shellcheck disable=SC1091
     suite=$(. /etc/os-release && [ "$ID" = debian ] && echo "$VERSION_CODENAME")
     libraries=libstdc++-$(aarch64-linux-gnu-g++ -dumpversion | cut -d. -f1)-dev
     emulated_build aarch64 arm64 "${suite:-bookworm}" libc6-dev "$libraries" libjansson-dev \
@@ -46,6 +42,7 @@ sve_cpu() { # BITS
     esac
 }
 
+# Tests RISC-V, built by clang 19: a CPU without the vector extension, and the extension at four vector lengths.
 test_riscv64() {
     emulated_ready riscv64 riscv64 || return 0
     emulated_again no-vectors-scalar rv64 scalar
@@ -79,7 +76,6 @@ emulated_ready() { # MACHINE "NAMES OF IT BY UNAME"
         ;;
     esac
     case $1 in aarch64) words=$aarch64_tools ;; *) words=$riscv64_tools ;; esac
-    # shellcheck disable=SC2086  # a list of words
     bring $words || {
         cannot "$job: cross build"
         return 1
@@ -93,14 +89,12 @@ emulated_ready() { # MACHINE "NAMES OF IT BY UNAME"
 # Builds in build-MACHINE, against a sysroot of Debian packages. Returns 75 if the archive did not give the packages.
 emulated_build() { # MACHINE DEBIAN-NAME SUITE PACKAGES...
     machine=$1 cross=build-$1
-    await_early
     sysroot_of "$@" || return
     description=build-sysroot/$machine.ini
     { sed "s,@SYSROOT@,$sysroot," "tools/$machine-linux.ini.in" && sed 's/^/# /' "$sysroot/.packages"; } >"$description"
     # Alone, a job tests kernels as they are installed.
     as_installed='-Dcalled=false'
     [ "$brief" = no ] || as_installed='-Dcalled=true -Doptimization=2'
-    # shellcheck disable=SC2086  # a list of words
     configure "$cross" --cross-file "$description" -Dexplore=disabled $as_installed || return 1
     compile "$cross"
 }
@@ -131,15 +125,12 @@ emulated() { # CPU PROGRAM ARGUMENTS...
 
 # Starts a program in the background, with build-MACHINE/KIND-NAME.log as its log. All programs start at once and are
 # counted at the end, so that no core waits for the last one.
-started=
+started='' # KIND-NAME:PROCESS of each
 emulated_start() { # KIND-NAME CPU PROGRAM ARGUMENTS...
-    started="$started $1"
-    {
-        log=$cross/$1.log status=0
-        shift
-        emulated "$@" >"$log" 2>&1 || status=$?
-        echo $status >"$log.status"
-    } &
+    start=$1
+    shift
+    emulated "$@" >"$cross/$start.log" 2>&1 &
+    started="$started $start:$!"
 }
 
 emulated_primitives() { # NAME CPU BACKEND...
@@ -175,17 +166,17 @@ emulated_lengths() { # BACKEND FUNCTION-THAT-PRINTS-THE-CPU BITS...
 
 # Waits for all programs that were started and counts their logs.
 emulated_count() {
-    wait
     for start in $started; do
-        log=$cross/$start.log
+        wait "${start##*:}"
+        status=$? start=${start%:*} log=$cross/${start%:*}.log
         case $start in
         primitives-*) tally_runner "$job: ${start#*-}, primitives" "$log" ;;
         runner-*) tally_runner "$job: ${start#*-}" "$log" ;;
         esac
         # 77: the build for another architecture has no such backend.
-        case $job-$(cat "$log.status") in
+        case $job-$status in
         *-[01] | test-aarch64-77 | test-riscv64-77) ;;
-        *) tally "$job: $start ended with $(cat "$log.status")" 0 1 0 ;;
+        *) tally "$job: $start ended with $status" 0 1 0 ;;
         esac
     done
     started=
@@ -196,7 +187,6 @@ emulated_meson() { # CPU
     export QEMU_CPU="$1"
     no_cli=''
     [ "$brief" = no ] || no_cli='--no-suite cli'
-    # shellcheck disable=SC2086  # two words or none
     meson_tests "$cross" --no-suite runner --no-suite primitives --no-suite once --no-suite text --no-suite scans \
         --timeout-multiplier 100 $no_cli
     unset QEMU_CPU
@@ -226,7 +216,6 @@ emulated_backends() { # CPU DEFAULT PATTERN:FEATURE...
         if [ "$state" = "$expected" ]; then right=$((right + 1)); else wrong=$((wrong + 1)) && say "$job: $name: $state, expected $expected"; fi
     done <"$cross/list.log"
     for words in "-E POSENC_BACKEND=$off $cross/posenc list" "$cross/posenc verify --backend $off"; do
-        # shellcheck disable=SC2086  # a list of words
         emulated "$cpu" $words >"$cross/rejected.out" 2>"$cross/rejected.log"
         if [ $? = 2 ] && [ ! -s "$cross/rejected.out" ] && grep -q "$off: cannot run here.*expected one of.*$default" "$cross/rejected.log"; then
             right=$((right + 1))

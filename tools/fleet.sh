@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=sh
 # ./run fleet [PART...]: runs the bundle and the scripts of examples/fleet on machines that this one imitates. Sourced by run.
 #
 #     bundle      the archive: two builds give the same bytes; runs from a folder with a space, moved, in a root with glibc
@@ -63,7 +63,6 @@ fleet_root() { # PART
 fleet_services() { # COMMAND:PACKAGE...
     absent "$@" || return 0
     say "missing for $job:$missing"
-    # shellcheck disable=SC2086  # a list of words
     say "to install them: $(install_line $packages); that starts services on this machine, which the tests do not use"
     return 1
 }

@@ -34,7 +34,7 @@ fuzz_run() { # NAME
 }
 
 # Fuzzes readers, as many at a time as there are CPUs.
-fuzz_all() { # NAME...
+fuzz_all() ( # NAME...
     at_once=$(getconf _NPROCESSORS_ONLN) running=0
     for name; do
         rm -f "build-fuzz/$name.status"
@@ -43,7 +43,7 @@ fuzz_all() { # NAME...
         [ $((running % at_once)) != 0 ] || wait
     done
     wait
-}
+)
 
 # Counts the corpus of a reader, and its fuzzing.
 fuzz_tally() { # NAME
@@ -79,7 +79,6 @@ fuzz() {
         clang -fsanitize=fuzzer -x c - -o build/fuzz-probe >build/fuzz-probe.log 2>&1; then
         if fuzz_builds "$names"; then fuzz_ready=yes; else tally 'fuzz: build' 0 1 0; fi
     fi
-    # shellcheck disable=SC2086  # a list of words
     [ "$fuzz_ready" = no ] || fuzz_all $names
     for name in $names; do
         fuzz_tally "$name"

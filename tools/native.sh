@@ -1,44 +1,16 @@
 # shellcheck shell=sh
 # Tests on this machine. Sourced by run. Logs: build/meson-logs and build/*.log.
-#
-#     ./run test              library, suites and command line
-#     ./run test-reports      Python, comparisons of builds, documentation, calls of presets
-#     ./run test-course       tests with packages of PyPI, in a virtual environment in build-torch: the blocks of PyTorch in
-#                             docs/course, and axe, which finds faults of accessibility in the pages
-#     ./run test-faults       faulty kernels, which suites have to detect
-#     ./run test-certify      oracle, frequencies and golden vectors against MPFR, and the reports of old runs
-#     ./run test-sanitizers   the same suites again under AddressSanitizer and UndefinedBehaviorSanitizer, in a build of
-#                             their own
-
-# Succeeds if a thing of needs() is missing. have() sets variables, which a subshell keeps from the caller.
-lacks() { # THING
-    ! (have "$1")
-}
 
 # Runs Meson's tests, and the use of an installed library at the same time, so that no core waits.
 test_native() {
-    background=''
-    meanwhile consumer sh cli/tests/consumer.sh "$PWD/build"
+    sh cli/tests/consumer.sh "$PWD/build" >build/consumer.log 2>&1 &
+    consumer=$!
     # Every suite runs on every backend once: by Criterion, or by the runner where there is none.
     omitted_suite=runner
-    ! lacks library:criterion || omitted_suite=criterion
+    (have library:criterion) || omitted_suite=criterion
     meson_tests build --no-suite $omitted_suite --no-suite certify --no-suite faults --no-suite reports
-    # shellcheck disable=SC2086  # a list of processes; ./run stress has others
-    wait $background
-    tally_tap cli/tests/consumer.sh build/consumer.log "$(cat build/consumer.status)"
-}
-
-# Runs a command in the background, with build/NAME.log as its log and its exit status in build/NAME.status.
-meanwhile() { # NAME COMMAND...
-    rm -f "build/$1.status"
-    {
-        name=$1
-        shift
-        status=0
-        "$@" >"build/$name.log" 2>&1 || status=$?
-        echo $status >"build/$name.status"
-    } &
-    background="$background $!"
+    wait $consumer
+    tally_tap cli/tests/consumer.sh build/consumer.log $?
 }
 
 # The suite that is meant for an injected fault has to detect it.
@@ -56,11 +28,7 @@ test_reports() {
 }
 
 test_certify() {
-    if lacks tests:gmpy2; then
-        cannot "$job: Python with gmpy2"
-    else
-        meson_tests build --suite certify
-    fi
+    if (have tests:gmpy2); then meson_tests build --suite certify; else cannot "$job: Python with gmpy2"; fi
 }
 
 # Runs the suites by the runner, which detects leaks where Criterion does not. Calls take the compiler less time than inline
@@ -93,42 +61,21 @@ test_races() {
     unset TSAN_OPTIONS
 }
 
-# Installs the tools of all jobs of test-all at once, and downloads sysroots and packages of PyPI in the background, while
-# the first jobs compile.
-download_early() {
-    words="$course_tools" sysroots=''
+# Installs the tools of all jobs of test-all at once.
+bring_all() {
+    words=$course_tools
     case $(uname -s)-$(uname -m) in
-    Linux-x86_64)
-        words="$words $aarch64_tools $riscv64_tools $bochs_tools objdump:binutils qemu-x86_64:qemu-user"
-        sysroots='build_aarch64 build_riscv64'
-        ;;
+    Linux-x86_64) words="$words $aarch64_tools $riscv64_tools $bochs_tools objdump:binutils qemu-x86_64:qemu-user" ;;
     esac
     for part in $all_parts; do
         words="$words $(check_tools "$part")"
     done
-    # shellcheck disable=SC2086  # a list of words
-    bring $words || return 0
-    # build_aarch64 and build_riscv64 call emulated_build(). In this subshell it only downloads the sysroot.
-    (
-        emulated_build() {
-            sysroot_of "$@"
-        }
-        for part in $sysroots course_environment; do
-            $part
-        done
-    ) >build-early.log 2>&1 &
-    early=$!
+    bring $words
 }
 
-await_early() {
-    [ -z "$early" ] || wait "$early"
-    early=''
-}
-
-# ---- PyTorch and axe ----
+# ---- Packages of PyPI in build-torch: the blocks of PyTorch in docs/course, and axe, which finds faults of accessibility ----
 
 course_torch=2.13.0 course_transformers=5.24.0 course_axe=0.1.8
-
 course_tools=$environment_tools
 
 course_environment() {
@@ -138,7 +85,7 @@ course_environment() {
 }
 
 test_course() {
-    await_early
+    [ -z "$early" ] || wait "$early"
     course_environment || {
         cannot "$job: PyTorch $course_torch and axe from PyPI"
         return
@@ -147,7 +94,6 @@ test_course() {
     course_tests 'lessons, with PyTorch' "$venv/bin/python3" reports/tests/test_course.py
     PYTHONPATH=$PWD/build/python:$PWD/python course_tests 'package, with PyTorch, JAX and transformers' "$venv/bin/python3" python/tests
     python_with jinja2 rich matplotlib pytest jsonschema
-    # shellcheck disable=SC2086  # a list of files
     PYTHONPATH=$venv/axe course_tests 'pages, with axe' "$python" -k axe $pages
 }
 

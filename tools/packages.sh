@@ -187,7 +187,6 @@ apt_install() { # PACKAGE...
             say "this release has no package $package"
         fi
     done
-    # shellcheck disable=SC2086  # a list of words
     [ -z "$available" ] || $root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
         -o Dpkg::Use-Pty=0 --no-install-recommends $available
 }
@@ -251,13 +250,11 @@ prepare() {
     spare=$(spared)
     look
     spare=
-    # shellcheck disable=SC2086  # a list of words
     [ -z "$packages" ] || install_packages $packages
     find_meson || install_own_meson
     look compiler:cc command:ninja meson
     [ -z "$missing" ] || {
         say "a C compiler, ninja and Meson 1.0 or newer are needed to build; missing:$missing"
-        # shellcheck disable=SC2086  # a list of words
         [ -z "$packages" ] || say "to install them: $(install_line $packages)"
         exit 2
     }
@@ -269,7 +266,6 @@ prepare() {
 bring() { # COMMAND:PACKAGE...
     absent "$@" || return 0
     [ "$manager" = apt-get ] || install=no why='what this system calls them was not tried'
-    # shellcheck disable=SC2086  # a list of words
     install_packages $packages
     absent "$@" || return 0
     say "missing for $job:$missing"

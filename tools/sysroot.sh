@@ -28,7 +28,6 @@ root=$(cd "$new" && pwd)
 apt=$root.apt
 
 # The first archive of whole releases that apt reads here; those of updates have a dash in their names.
-# shellcheck disable=SC2016  # names that apt replaces
 mirror=${DEBIAN_MIRROR:-$(apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(COMPONENT)' \
     'Created-By: Packages' | awk '$2 !~ /-/ && $3 == "main" { print $1; exit }')}
 [ -n "$mirror" ] || {

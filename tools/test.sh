@@ -11,8 +11,8 @@ cp -R "$root/run" "$root/tools" work
 cp "$root/cli/main.c" work/cli
 cp "$root/pyproject.toml" work
 # The system's Python and D3 are stubs as well.
-sed "s,/usr/bin/python3,$scratch/bin/python3-of-system,; s,/usr/share/javascript,$scratch/share," "$root/tools/packages.sh" >work/tools/packages.sh
-mkdir -p share/d3 && touch share/d3/d3.min.js
+sed "s,/usr/bin/python3,$scratch/bin/python3-of-system,; s,/usr/share/javascript/d3,$scratch/path," "$root/tools/packages.sh" >work/tools/packages.sh
+touch bin/d3.min.js
 
 # The tools that shell scripts take are those of this machine, and no others.
 for tool in awk basename cat chmod cksum cp cut date dirname env find getconf grep head ln ls mkdir mktemp mv nm rm sed sh sleep sort tail \
@@ -51,6 +51,12 @@ echo 'exit 0' | make_stub true
 echo 'exit 0' | make_stub apt-get
 echo 'exit 0' | make_stub apt-cache
 echo 'echo ${WHO:-1000}' | make_stub id
+# Programs that only some machines have.
+mkdir spare spare/asks spare/trusts
+echo 'exit 0' | make_stub ../spare/dnf
+echo 'exit 0' | make_stub ../spare/brew
+echo 'echo "sudo: a password is required" >&2; exit 1' | make_stub ../spare/asks/sudo
+echo '[ "$1" = -n ] && shift && exec "$@"' | make_stub ../spare/trusts/sudo
 
 # A Python has the modules in MODULES. One in a virtual environment has all as soon as pip was called, unless OFFLINE is set.
 make_stub python3 <<'STUB'
@@ -77,10 +83,14 @@ echo 'MODULES=$SYSTEM_MODULES exec python3 "$@"' | make_stub python3-of-system
 
 everything='jansson criterion benchmark sleef'
 modules='venv jinja2 rich matplotlib pytest jsonschema gmpy2'
-# Runs ./run on such a machine: WHO is the user, HAS its libraries, MAKES is set if building makes the program.
-run_stubbed() { # NAME=VALUE... ./run ARGUMENTS...
+# Runs ./run on such a machine: WHO is the user, HAS its libraries, MAKES is set if building makes the program. It lacks the
+# stubs that WITHOUT names, and has those of the folder spare that WITH names.
+run_stubbed() { # [WITHOUT=NAMES] [WITH=NAME] NAME=VALUE... ./run ARGUMENTS...
+    rm -rf path && cp -R bin path
+    case $1 in WITHOUT=*) (cd path && rm ${1#*=}) && shift ;; esac
+    case $1 in WITH=*) cp "spare/${1#*=}" path && shift ;; esac
     : >calls
-    run env -i PATH="$scratch/bin" HOME="$scratch" MESON=meson HAS="$everything" MODULES="$modules" MAKES=yes "$@"
+    run env -i PATH="$scratch/path" HOME="$scratch" MESON=meson HAS="$everything" MODULES="$modules" MAKES=yes "$@"
 }
 
 # One test for each row of stdin: its name | variables and words of ./run | exit status | what it prints (=), calls (+) and does
@@ -105,7 +115,7 @@ tests_of() {
 
 # ---- Words that are no job ----
 
-jobs_of_all=$(sed -n 's/^    tests \(check test .*\)/\1/p' "$root/run")
+jobs_of_all=$(sed -n 's/^    start_beside //p; s/^    tests \(check test .*\) beside/\1/p' "$root/run")
 for word in $jobs_of_all $(sed -n '/^case .job in$/,$s/^\([a-z][a-z0-9 |-]*\))$/\1/p' "$root/run" | tr -d '|'); do
     echo "$word is named where a job is not known|./run nonsense|2|=no job and no command 'nonsense' && = $word && -^meson [a-z] && -apt-get"
 done >rows
@@ -120,6 +130,7 @@ done >rows
 tests_of <rows
 tests_of <<'ROWS'
 also after --no-install|./run --no-install nonsense|2|='nonsense'
+test-all counts the jobs that it runs beside others|./run --no-install test-all|1|=0  test-sanitizers: meson test in build-tsan && =1 of test-sanitizers
 a bundle has one name|./run bundle one.tar.gz two.tar.gz|2|=bundle takes one file; there are: one.tar.gz two.tar.gz
 which is no .zip|./run bundle x.zip|1|=bundle: x.zip: expected NAME.tar.gz
 nor a folder|./run bundle cli|1|=bundle: cli: expected NAME.tar.gz
@@ -176,64 +187,33 @@ root installs|HAS=benchmark WHO=0 ./run build|0|+^apt-get install .* libjansson-
 a report takes what makes it|HAS= WHO=0 ./run report|2|+^apt-get install .* libjansson-dev libbenchmark-dev libsleef-dev$
 tests are built with everything, and take what they need|HAS= WHO=0 MODULES= ./run test|1|+^ninja -C build$ && +^apt-get install .* libcriterion-dev .* python3-pytest python3-jsonschema python3-gmpy2
 pictures take matplotlib, and no test|HAS=jansson WHO=0 MODULES= ./run plot|0|+^apt-get install .* libsleef-dev .*python3-jinja2 python3-rich python3-matplotlib$
+a sudo that wants a password is said to want one|WITH=asks/sudo HAS=benchmark ./run build|0|=sudo wants a password && =to install them: sudo apt-get install libjansson-dev && -^sudo [^-] && -^apt-get
+a sudo that wants none installs|WITH=trusts/sudo HAS=benchmark ./run build|0|+^apt-get install .* libjansson-dev
+without ninja there is no build|WITHOUT=ninja ./run build|2|=missing: ninja && =to install them: su -c 'apt-get install ninja-build'
+pkg-config is named where it is missing|WITHOUT=pkg-config ./run build|0|=pkgconf
+what takes it is rejected|WITHOUT=pkg-config ./run report|2|=to install it: su -c 'apt-get install pkgconf libjansson-dev'
 ROWS
-echo 'echo "sudo: a password is required" >&2; exit 1' | make_stub sudo
-tests_of <<'ROWS'
-a sudo that wants a password is said to want one|HAS=benchmark ./run build|0|=sudo wants a password && =to install them: sudo apt-get install libjansson-dev && -^sudo [^-] && -^apt-get
-ROWS
-echo '[ "$1" = -n ] && shift && exec "$@"' | make_stub sudo
-tests_of <<'ROWS'
-a sudo that wants none installs|HAS=benchmark ./run build|0|+^apt-get install .* libjansson-dev
-ROWS
-rm bin/sudo
-mv bin/ninja .
-tests_of <<'ROWS'
-without ninja there is no build|./run build|2|=missing: ninja && =to install them: su -c 'apt-get install ninja-build'
-ROWS
-mv ninja bin
-mv bin/pkg-config .
-tests_of <<'ROWS'
-pkg-config is named where it is missing|./run build|0|=pkgconf
-what takes it is rejected|./run report|2|=to install it: su -c 'apt-get install pkgconf libjansson-dev'
-ROWS
-mv pkg-config bin
 
 # ---- Without the packages of the page ----
 
-rm share/d3/d3.min.js
 tests_of <<'ROWS'
-with --no-install the packages of the page are named|MODULES=venv ./run --no-install report|0|=python3-jinja2 python3-rich libjs-d3 && =the program: report && -^python3 -m venv
-ROWS
-touch share/d3/d3.min.js
-tests_of <<'ROWS'
+with --no-install the packages of the page are named|WITHOUT=d3.min.js MODULES=venv ./run --no-install report|0|=python3-jinja2 python3-rich libjs-d3 && =the program: report && -^python3 -m venv
 two Pythons with a module each are not enough|MODULES='venv jinja2' SYSTEM_MODULES=rich ./run report|0|+^python3 -m venv
 nor the other way round|MODULES='venv rich' SYSTEM_MODULES=jinja2 ./run report|0|+^python3 -m venv
 one with both is|MODULES=venv SYSTEM_MODULES='jinja2 rich' ./run report|0|-^python3 -m venv
-ROWS
-rm share/d3/d3.min.js
-tests_of <<'ROWS'
-without rights pip brings them|MODULES=venv ./run report|0|=installing jinja2 rich d3 by pip, in build/venv && =the program: report && +^python3 -m venv --system-site-packages build/venv$ && +^venv: -m pip install .* jinja2>=[0-9.]* rich>=[0-9.]* XStatic-D3$
-then no more|MODULES=venv ./run report|0|-^python3 -m venv && -^venv:
-then another compiler keeps them|MODULES=venv CC=clang ./run build|0|+^meson setup build$ && -^python3 -m venv
+without rights pip brings them|WITHOUT=d3.min.js MODULES=venv ./run report|0|=installing jinja2 rich d3 by pip, in build/venv && =the program: report && +^python3 -m venv --system-site-packages build/venv$ && +^venv: -m pip install .* jinja2>=[0-9.]* rich>=[0-9.]* XStatic-D3$
+then no more|WITHOUT=d3.min.js MODULES=venv ./run report|0|-^python3 -m venv && -^venv:
+then another compiler keeps them|WITHOUT=d3.min.js MODULES=venv CC=clang ./run build|0|+^meson setup build$ && -^python3 -m venv
 ROWS
 same 'in their virtual environment' "$(ls work/build/venv/bin)" "$(printf 'python3\npython3-installed')"
-mv bin/apt-get bin/apt-cache .
-echo 'exit 0' | make_stub dnf
 tests_of <<'ROWS'
-Fedora has no D3, which pip brings|WHO=0 MODULES='venv jinja2 rich' ./run report|0|=no package here brings d3 && =installing d3 by pip && +^venv: -m pip install
-Fedora has the rest|WHO=0 MODULES=venv ./run report|0|+^dnf install .*python3-jinja2 python3-rich
+Fedora has no D3, which pip brings|WITHOUT='apt-get apt-cache d3.min.js' WITH=dnf WHO=0 MODULES='venv jinja2 rich' ./run report|0|=no package here brings d3 && =installing d3 by pip && +^venv: -m pip install
+Fedora has the rest|WITHOUT='apt-get apt-cache d3.min.js' WITH=dnf WHO=0 MODULES=venv ./run report|0|+^dnf install .*python3-jinja2 python3-rich
+where pip cannot either, the rest is built|WITHOUT='apt-get apt-cache d3.min.js' WITH=brew MODULES=venv OFFLINE=yes ./run report|0|=no package here brings jinja2 && =posenc report lacks jinja2 rich d3 && =the program: report
+then it is tried again|WITHOUT='apt-get apt-cache d3.min.js' WITH=brew MODULES=venv ./run report|0|+^venv: -m pip install
+without Python the rest is built|WITHOUT='apt-get apt-cache d3.min.js' WITH=brew MODULES= ./run report|0|=posenc report lacks Python 3.9 or later && =the program: report
+without a program there is no page|WITHOUT='apt-get apt-cache d3.min.js' WITH=brew MODULES=venv HAS=criterion MAKES= ./run build|0|-^python3 -m venv
 ROWS
-rm bin/dnf
-echo 'exit 0' | make_stub brew
-tests_of <<'ROWS'
-where pip cannot either, the rest is built|MODULES=venv OFFLINE=yes ./run report|0|=no package here brings jinja2 && =posenc report lacks jinja2 rich d3 && =the program: report
-then it is tried again|MODULES=venv ./run report|0|+^venv: -m pip install
-without Python the rest is built|MODULES= ./run report|0|=posenc report lacks Python 3.9 or later && =the program: report
-without a program there is no page|MODULES=venv HAS=criterion MAKES= ./run build|0|-^python3 -m venv
-ROWS
-rm bin/brew
-mv apt-get apt-cache bin
-touch share/d3/d3.min.js
 
 # ---- Builds ----
 
@@ -253,7 +233,7 @@ reason=$(no_terminal)
 if [ -n "$reason" ]; then
     skip 'on a terminal Ninja shows its progress' "$reason"
 else
-    terminal 80 xterm screen "cd '$scratch/work' && exec env -i PATH='$scratch/bin' HOME='$scratch' MESON=meson HAS='$everything' \
+    terminal 80 xterm screen "cd '$scratch/work' && exec env -i PATH='$scratch/path' HOME='$scratch' MESON=meson HAS='$everything' \
         MODULES='$modules' MAKES=yes ./run build"
     wait $shown
     grep -q 'compiling %f of %t' screen

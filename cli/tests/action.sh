@@ -16,7 +16,6 @@ unset CFLAGS LDFLAGS
 
 # -march=native, since an emulated fmaf() takes hundreds of instructions, which are all counted.
 native=$(! "${CC:-cc}" -march=native -E -x c /dev/null >/dev/null 2>&1 || echo ' -march=native')
-# shellcheck disable=SC2016  # for the shell of the build
 build='${CC:-cc} -std=c11 -O3'$native' -shared -fPIC plugin.c -I"$POSENC_INCLUDE" -lm -o "mine.so"'
 # The project: a base, and a change on a branch each.
 project="$scratch/a project"
@@ -35,7 +34,6 @@ git checkout -q main
 cd "$scratch" || exit 1
 
 # GitHub makes these variables of the inputs of action.yml, and runs this line.
-# shellcheck disable=SC2016
 step_command='"$GITHUB_ACTION_PATH/compare.sh"'
 small="--problem 'rope_half heads=4 tokens=4 rows=4 head_dim=64 rotary_dim=64' --processes 1 --time-limit 3600"
 
@@ -150,18 +148,15 @@ same 'a merge request of GitLab names its own' "$status $(grep -c '^Base is' "$p
 (cd "$project" && git checkout -q main && git commit -q --allow-empty -m later && git checkout -q -b merged main && git merge -q --no-edit same)
 pull="GITHUB_EVENT_NAME=pull_request GITHUB_BASE_REF=main GITHUB_SHA=$(cd "$project" && git rev-parse merged)"
 git clone -q --depth 1 --branch merged "file://$project" shallow
-# shellcheck disable=SC2086  # words
 run_step shallow $pull
 ended 'a shallow clone, and what to write into the workflow' 2 \
     'the base, origin/main, is not here, and this clone is shallow: expected fetch-depth: 0' summary
 git clone -q --depth 2 --branch merged "file://$project" parents
-# shellcheck disable=SC2086
 run_step parents $pull
 main=$(cd "$project" && git rev-parse --short main)
 ended 'a clone with the parents of the merge has a base' 0 "^Base is $main, of main, into which" summary
 (cd "$project" && git checkout -q same && git checkout -q -b updated && git merge -q --no-edit main)
 git clone -q --branch updated "file://$project" branch
-# shellcheck disable=SC2086
 run_step branch $pull
 ended 'a merge that the author made is compared with the branch' 0 "^Base is $main, .*origin/main" summary
 

@@ -34,7 +34,7 @@ cp "$here/consumer/main.c" "$here/consumer/main.cc" "$here/consumer/meson.build"
 
 # ---- By pkg-config: C, C++, static libraries, Meson, examples ----
 
-# shellcheck disable=SC2046,SC2086  # lists of words
+# shellcheck disable=SC2046  # lists of words
 by_pkg_config() {
     flags=$(pkg-config --cflags --libs posenc)
     builds 'C, shared' ./shared $cc -std=c11 $warnings main.c -o shared $flags -lm

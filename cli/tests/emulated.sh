@@ -11,7 +11,6 @@ untimed() { # COMMAND [EMULATOR OPTION...]
         skip "$name" "no $1"
         return
     fi
-    # shellcheck disable=SC2086  # a list of words
     run "$@" "$POSENC" $command
     if grep -q -e 'lacks the module' -e 'not installed' stderr; then
         skip "$name" 'the Python part is missing'
@@ -33,11 +32,8 @@ else
     'Linux aarch64') emulator=qemu-aarch64 ;;
     *) emulator=qemu ;;
     esac
-    # shellcheck disable=SC2086  # a list of words
-    {
-        untimed "$bench" $emulator
-        untimed "$doctor" $emulator
-    }
+    untimed "$bench" $emulator
+    untimed "$doctor" $emulator
     untimed "$bench" valgrind
 fi
 finish

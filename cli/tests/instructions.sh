@@ -35,11 +35,8 @@ base=$(count_member instructions counted.jsonl)
 same 'an instruction for each element is one for each element' \
     $(($(count_member instructions element.jsonl) - base)) "$(count_member elements counted.jsonl)"
 rows=$(($(count_member instructions row.jsonl) - base))
-if [ $rows -gt 0 ] && [ $((rows * 100)) -lt "$base" ]; then
-    pass "one for each row, less than 1 % of them, is detected: $rows of $base"
-else
-    fail 'one for each row is detected' "$rows of $base"
-fi
+[ $rows -gt 0 ] && [ $((rows * 100)) -lt "$base" ]
+verdict 'one for each row, less than 1 % of them, is detected' "$rows of $base"
 
 rm -f work/*
 succeeds 'saved counts on a page' 'scalar' report "$scratch/first.jsonl" --out html
@@ -49,9 +46,6 @@ rejects 'a pattern that matches nothing' '--case: nothing/[*]' bench --instructi
 run "$POSENC" bench --instructions --backend scalar --case 'learned_add/*' --time-limit 0.000001
 same 'forms that --case leaves out are not in the total' "$(grep -c ' after 0 of 1 kernels on backends; 0 counted' stderr)" 1
 run "$POSENC" bench --instructions --backend scalar --time-limit 0.000001 --out jsonl:r.jsonl
-if grep -q 'time-limit reached' stderr && grep -q '"complete": *false' work/r.jsonl; then
-    pass 'with a time limit that is reached, the file is marked as incomplete'
-else
-    fail 'a time limit that is reached' "exit $status"
-fi
+grep -q 'time-limit reached' stderr && grep -q '"complete": *false' work/r.jsonl
+verdict 'with a time limit that is reached, the file is marked as incomplete'
 finish

@@ -4,9 +4,6 @@
 root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$(dirname "$0")/tap.sh"
 
-# A run that takes longer than this hangs, however busy the machine is, and is killed.
-watched=
-command -v timeout >/dev/null && watched='timeout -k 10 600'
 # Prints options of a short limit of CPU time for a plug-in that does not return. Its other calls take microseconds.
 patience() { # NAME [SECONDS]
     case $1 in
@@ -24,7 +21,6 @@ reasons() { sed -n "s/.*\"kernel\":\"$1\".*\"status\":\"\(crash\|fail\)\",\"reas
 count_passes() { grep -c "\"t\":\"check\",\"kernel\":\"$1\".*\"backend\":\"$2\".*\"status\":\"pass\"" stdout; }
 
 make_plugin good
-# shellcheck disable=SC2086  # words
 run $watched "$POSENC" verify --plugin ./good.so --backend scalar,example --kernel alibi,alibi_add --suite memory --out jsonl
 want="$(count_passes alibi scalar) $(count_passes alibi_add example)" alone=$(count_passes alibi example)
 same 'what behaves passes' "$status $([ "$alone" -gt 10 ] && echo some)" '0 some'
@@ -32,7 +28,7 @@ same 'what behaves passes' "$status $([ "$alone" -gt 10 ] && echo some)" '0 some
 # Each line has a plug-in and the reason of its result. Other kernels and backends have their results.
 while read -r name said; do
     make_plugin "$name"
-    # shellcheck disable=SC2046,SC2086  # words
+    # shellcheck disable=SC2046  # words
     run $watched "$POSENC" verify --plugin "./$name.so" --backend scalar,example --kernel alibi,alibi_add --suite memory $(patience "$name") --out jsonl
     if [ $status = 1 ] && reasons alibi | grep -Eq "$said" && [ "$(tail -n 1 stdout | grep -c '"complete":true')" = 1 ] &&
         ! grep -q "$(printf '\033')" stdout stderr; then
@@ -83,13 +79,11 @@ END
 
 make_plugin exit_in_call
 make_plugin second
-# shellcheck disable=SC2086
 run $watched "$POSENC" verify --plugin ./exit_in_call.so --plugin ./second.so --kernel alibi --suite memory --out jsonl
 same 'one that exits takes no backend along that comes after it' "$status $(count_passes alibi second)" "1 $alone"
 
 # The call that crashed is printed as a problem that can be run again.
 make_plugin abort_in_call
-# shellcheck disable=SC2086
 run $watched "$POSENC" verify --plugin ./abort_in_call.so --kernel alibi --out jsonl
 same 'a crash says the call that ran, and what passed before it is kept' \
     "$(grep '"status":"crash"' stdout | grep -c "\"problem\":\"alibi .*posenc verify --plugin ./abort_in_call.so --backend example --problem 'alibi ") \
@@ -98,7 +92,6 @@ $([ "$(count_passes alibi example)" -gt 10 ] && echo kept)" '1 kept'
 # Processes that a plug-in leaves behind and text that it prints change no result.
 for name in fork print scribble; do
     make_plugin ${name}_in_call
-    # shellcheck disable=SC2086
     run $watched "$POSENC" verify --plugin ./${name}_in_call.so --kernel alibi --suite memory --out csv
     same "$name: the run ends, and results alone are in it" \
         "$status $(grep -c 'no result' stdout) $(grep -c ',pass,' stdout | sed 's/^[1-9][0-9]*$/some/')" '0 0 some'
@@ -115,7 +108,6 @@ rm -f work/*
 # bench, which times nothing that failed.
 small='alibi heads=2 queries=32 keys=32'
 make_plugin good
-# shellcheck disable=SC2086
 run $watched "$POSENC" bench --plugin ./good.so --backend scalar,example --problem "$small" --time-limit 0.1 --out csv
 if grep -q 'nothing is timed here' stderr; then
     skip 'bench' "$(cat stderr)"
@@ -123,7 +115,7 @@ else
     same 'bench: what behaves is timed' "$status $(grep -c ',bench,.*,example,.*,0\.99,' stdout)" '0 1'
     while read -r name said; do
         make_plugin "$name"
-        # shellcheck disable=SC2046,SC2086  # words
+        # shellcheck disable=SC2046  # words
         run $watched "$POSENC" bench --plugin "./$name.so" --backend scalar,example --problem "$small" --time-limit 0.1 $(patience "$name") --out csv
         same "bench: $name" "$status $(grep -c ',bench,.*,scalar,.*,0\.99,' stdout) $(grep -Ec ",bench,.*wrong: $said" stdout)" '1 1 1'
         rm -f "work/$name.so"
@@ -141,7 +133,6 @@ fi
 test_death() { # NAME PATTERN ARGUMENTS...
     name=$1 pattern=$2
     shift 2
-    # shellcheck disable=SC2086
     run $watched "$POSENC" "$@"
     ended "$name" 1 "$pattern" stderr
 }
@@ -158,7 +149,6 @@ make_plugin abort_in_first_call
 test_death 'verify -v: one that aborts' 'posenc verify: the process ended by signal 6 .* in alibi' verify -v --plugin ./abort_in_first_call.so \
     --backend example --problem "$small"
 # Plug-ins of a folder are skipped with a message.
-# shellcheck disable=SC2086
 run env POSENC_PLUGINS=. $watched "$POSENC" list kernels
 same 'a folder with one that exits' "$status $(grep -c 'skipped: ./exit_when_loaded.so: the process was ended by exit(0)' stderr)" '0 1'
 rm -f work/*
@@ -186,21 +176,17 @@ test_signal() { # NAME SIGNAL WRITTEN ARGUMENTS...: `written` is in what was pri
         "$([ "$number" = INT ] && echo 130 || echo 143) some"
 }
 # The shell lets a process in the background ignore INT, and posenc minds that of HUP alone.
-# shellcheck disable=SC2086  # words
-{
-    test_signal 'verify: TERM' TERM 'not complete\|incomplete\|ended early\|alibi' verify $looping
-    test_signal 'verify: INT' INT alibi verify $looping
-    if ! grep -q 'nothing is timed here' stderr; then
-        test_signal 'bench: TERM' TERM alibi bench $looping --backend scalar,example --out console --out md:b.md
-    fi
-}
+test_signal 'verify: TERM' TERM 'not complete\|incomplete\|ended early\|alibi' verify $looping
+test_signal 'verify: INT' INT alibi verify $looping
+if ! grep -q 'nothing is timed here' stderr; then
+    test_signal 'bench: TERM' TERM alibi bench $looping --backend scalar,example --out console --out md:b.md
+fi
 ends 'no process is left' 'loop_in_call[.]so'
 same 'nor a temporary file' "$(find work -name '*.posenc-*')" ''
 rm -f work/*
 
 # KILL leaves nothing, either: a file has no name until it is complete.
 make_plugin loop_in_call
-# shellcheck disable=SC2086
 start_looping verify $looping --out md:a.md
 kill -KILL $pid
 wait $pid 2>/dev/null

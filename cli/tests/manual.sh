@@ -12,7 +12,6 @@ same 'commands of the help' "$(grep -c . commands)" 33
 missing_man='' missing_bash='' missing_zsh='' missing_fish='' n=0
 while read -r command; do
     # Commands in Python print no help where Python lacks Jinja2 or rich.
-    # shellcheck disable=SC2086  # a list of words
     "$POSENC" $command --help >help 2>help.log || echo "$command" >>silent
     options_of help >options
     sed -n "/^\.Ss posenc $command\$/,/^\.S[hs]/p" "$MANUAL/posenc.1" | sed '1!{/^\.Sh/q;}' | tr -d '\\' >section
@@ -93,7 +92,6 @@ test_shell() { # SHELL COMMAND...: the command has LINE and prints what the shel
     done <cases
 }
 
-# shellcheck disable=SC2016  # for the other shells
 test_shell bash bash --norc -c '. "$MANUAL/posenc"; complete -p posenc | grep -q "_posenc posenc$" || exit 3
     read -ra COMP_WORDS <<<"$LINE"; COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _posenc; printf "%s\n" "${COMPREPLY[@]}"'
 # zsh completes on a terminal only: ^X prints the line there.
@@ -106,12 +104,10 @@ print -r -- ${${${${shown##*<}%%>*}%[ =]}##* }
 ZSH
 terminal=$(no_terminal)
 if [ -z "$terminal" ]; then test_shell zsh zsh -f "$scratch/zsh.zsh"; else skip 'zsh completes' "$terminal"; fi
-# shellcheck disable=SC2016
 test_shell fish fish --no-config -c 'source $MANUAL/posenc.fish; complete -C $LINE | cut -f 1'
 
 # = before a value, which bash gives as a word, and files where the program reads or writes them.
 if command -v bash >/dev/null; then
-    # shellcheck disable=SC2016
     run bash --norc -c '. "$MANUAL/posenc"; COMP_WORDS=(posenc verify --dtype = b); COMP_CWORD=4; _posenc; echo "${COMPREPLY[@]}"
         compopt() { echo "$*"; }; COMP_WORDS=(posenc verify --plugin ""); COMP_CWORD=3; _posenc'
     same 'bash: = and files' "$(cat stdout)" "$(printf 'bf16\n-o default')"

@@ -12,7 +12,6 @@ check_records() { # FILE
 
 # ---- shards ----
 
-# shellcheck disable=SC2086  # a list of words
 verify_part() { run "$POSENC" verify $checks "$@"; }
 verify_part --out jsonl:whole.jsonl
 check_records whole.jsonl >whole
@@ -46,7 +45,6 @@ same 'with one header, of no shard, and one footer' "$(grep -c '^{"t":"header"' 
 $(head -n 1 work/merged.jsonl | grep -vc '"shard"') $(tail -n 1 work/merged.jsonl | grep -c '"t":"footer","complete":true')" '1 1 1'
 for wrong in 3/3 1/3x 1/5000; do
     rm -rf empty && mkdir empty && mv work kept && mv empty work
-    # shellcheck disable=SC2086
     rejects "--shard '$wrong'" '[-]-shard: .*expected I/N, share I of N with I from 0 to N - 1' verify $checks --shard "$wrong"
     rm -rf work && mv kept work
 done
@@ -79,14 +77,12 @@ rm -f work/*
 
 times='--model transformer-base,llama-3.1-8b,bloom-176b --case *-decode --backend scalar,libm --time-limit 0.4'
 timed_cases() { grep '"t":"bench"' "work/$1" | sed 's/.*"case":"\([^"]*\)","backend":"\([^"]*\)".*/\1 \2/'; }
-# shellcheck disable=SC2086
 run "$POSENC" bench $times --out jsonl:whole.jsonl
 if [ $status = 77 ]; then
     skip 'bench' "$(cat stderr)"
 else
     timed_cases whole.jsonl >whole
     for i in 0 1; do
-        # shellcheck disable=SC2086
         run "$POSENC" bench $times --shard $i/2 --out jsonl:b$i.jsonl
         same "bench, shard $i" "$status" 0
     done

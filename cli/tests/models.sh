@@ -69,7 +69,8 @@ for at in 4095 4096; do
     verdict "longrope, position $at" 'other bytes'
 done
 says 'longrope: long factors are said' "$long"
-if [ "$(sed -n 2p wanted.4095)" = "$(sed -n 2p wanted.4096)" ]; then fail 'longrope: the length counts' 'it does not'; else pass 'longrope: the length counts'; fi
+[ "$(sed -n 2p wanted.4095)" != "$(sed -n 2p wanted.4096)" ]
+verdict 'longrope: the length counts'
 run "$POSENC" table rope_table --model phi-4-mini --positions 0..4096:1000
 hushes 'longrope: the last row counts, not the end of its range' longrope
 run "$POSENC" table rope_table --model phi-4-mini --positions 4,4095.5
@@ -91,7 +92,6 @@ same 'a full run has the calls of all presets' "$status $(grep -c 'f32/accuracy/
 same 'and names those in 16 bits, which it leaves out' "$(grep -c 'f16/accuracy/presets.*,skipped,.*--model M --full' stdout)" 2
 
 for command in 'table rope_table' 'bench --case none' 'verify --case none'; do
-    # shellcheck disable=SC2086  # a list of words
     run "$POSENC" $command --model gemma-3-4b
     same "notes of $command" "$(grep -c '^gemma-3-4b: .*One layer in 6 has full attention.*vision_config is not covered' stderr) \
 $(grep -c '^gemma-3-4b: .*forms its angles in f32: numerics mode .hf_f32' stderr)" '1 1'
@@ -120,13 +120,10 @@ stores() { # NAME TYPES PATTERN COMMAND ARGUMENTS...
 from="^stored: storage bf16, from the config's torch_dtype\$"
 for command in 'bench --case *-decode --time-limit 0.05' 'verify --suite accuracy --case */model*'; do
     set -f # patterns are no files
-    # shellcheck disable=SC2086  # a list of words
-    {
-        stores "${command%% *}, --dtype" 'f32 ' "^stored: storage f32, from --dtype, where the config's torch_dtype has bf16\$" \
-            $command --config "$scratch/stored.json" --dtype f32
-        stores "${command%% *}, two models" 'bf16 f32 ' "$from" $command --config "$scratch/stored.json" --config "$scratch/plain.json"
-        stores "${command%% *}, none of ours" 'f32 ' '^wide: .*torch_dtype is float64, .*: f32 is taken' $command --config "$scratch/wide.json"
-    }
+    stores "${command%% *}, --dtype" 'f32 ' "^stored: storage f32, from --dtype, where the config's torch_dtype has bf16\$" \
+        $command --config "$scratch/stored.json" --dtype f32
+    stores "${command%% *}, two models" 'bf16 f32 ' "$from" $command --config "$scratch/stored.json" --config "$scratch/plain.json"
+    stores "${command%% *}, none of ours" 'f32 ' '^wide: .*torch_dtype is float64, .*: f32 is taken' $command --config "$scratch/wide.json"
     set +f
 done
 rm -rf work/*
@@ -152,7 +149,6 @@ done
 if [ -z "${PROGRAM:-}" ]; then
     cp "$POSENC" "$scratch/alone"
     for arguments in 'list types' "table rope_table --positions 1 --config $scratch/release"; do
-        # shellcheck disable=SC2086  # a list of words
         run env PATH=/nowhere "$scratch/alone" $arguments
         same "without Python: ${arguments%% *}" \
             "$status $(wc -l <stderr) $(grep -c 'needs the Python part of posenc: posenc-explain is not installed' stderr)" '2 1 1'

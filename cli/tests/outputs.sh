@@ -81,7 +81,6 @@ else
     # Makes posenc-results a shell script of these lines.
     results() { printf '%s\n' "$@" >"$scratch/bin/posenc-results" && chmod +x "$scratch/bin/posenc-results"; }
     # Runs the program with outputs.
-    # shellcheck disable=SC2086  # a list of words
     exports() { run env PATH="$scratch/bin:/usr/bin:/bin" "$scratch/lone/posenc" verify $one --vectors "$GOLDEN" "$@"; }
     exports --out junit:x.xml --out jsonl:x.jsonl
     same 'where it is missing that is said before the run, in a line' \

@@ -31,7 +31,6 @@ test_closed_pipe() { # ARGUMENTS...
 case_id=$("$POSENC" list cases 2>stderr | awk 'NR == 3 { print $1 }')
 kinds=$("$POSENC" list --help | sed -n 's/^usage: .*\[\([a-z|]*\)\].*/\1/p' | tr '|' '\n')
 few='--kernel alibi --backend scalar --case alibi/f32/given/h1-symmetric'
-# shellcheck disable=SC2086  # a list of words
 "$POSENC" verify $few --out jsonl:one.jsonl 2>stderr
 cp one.jsonl work/a.jsonl
 cp one.jsonl work/b.jsonl

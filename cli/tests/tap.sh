@@ -17,6 +17,8 @@ trap 'exit 1' HUP INT TERM
 cd "$scratch" || exit 1
 mkdir work
 tests=0 status=0
+# Precedes a command that might hang: ten minutes are enough for each, however busy the machine is.
+watched=$(! command -v timeout >/dev/null || echo 'timeout -k 10 600')
 
 # ---- Tests ----
 

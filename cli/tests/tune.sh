@@ -6,7 +6,6 @@ export XDG_CONFIG_HOME="$scratch/config"
 
 rejects 'a kernel that does not exist' 'tune: --kernel: rope_full: did you mean' tune --kernel rope_full
 quick='--kernel rope_half --dtype f32 --time-limit 1'
-# shellcheck disable=SC2086  # options
 run "$POSENC" tune $quick p
 if [ $status = 77 ]; then # emulated, or without Google Benchmark
     [ -z "$(ls work)" ] && [ -s stderr ]
@@ -26,7 +25,6 @@ if usable | grep -qx avx2; then # AVX2 is many times as fast as plain loops, on 
 fi
 mv work/p "$scratch/p"
 echo mine >work/notes
-# shellcheck disable=SC2086
 run "$POSENC" tune $quick notes
 ended 'another file is not overwritten' 2 'the file exists and is no earlier output' stderr
 same 'and keeps its text' "$(cat work/notes)" mine
@@ -61,7 +59,6 @@ ended 'a tuning file that does not exist is rejected' 2 'No such file' stderr
 
 # ---- The user's own file, which is used unless it is stale ----
 
-# shellcheck disable=SC2086
 succeeds 'without a name the default file is written' 'This program uses it from now on' tune $quick
 succeeds 'which the program uses' '^In force: .*/config/posenc/tuning' list tuning
 sed -i.old 's/^build .*/build 0.0.1 tcc/' config/posenc/tuning
@@ -72,14 +69,12 @@ rm -r config
 # ---- Checks of a file ----
 
 sed 's/^cpu .*/cpu vax-780/' p >q
-# shellcheck disable=SC2086
 run "$POSENC" tune --check $quick ../q
 ended 'a check of another CPU has nothing to compare' 5 'it is of the CPU vax-780' stderr
 {
     sed '/^rope_half/d' p
     echo 'rope_half scalar f32'
 } >q
-# shellcheck disable=SC2086
 run "$POSENC" tune --check $quick ../q
 ended 'a check finds a choice that is far slower' 3 'rope_half, f32, L1: scalar takes (far longer|[0-9.]+ times)'
 finish

@@ -75,7 +75,6 @@ tar -xzf "$(bundle_for "$(uname -m)" "$@")" -C "$out/posenc" --strip-components=
 # runs again the next time.
 for kind in $(cut -d ' ' -f 1 "$out/kinds" | sort -u); do
     logins=$(sed -n "s/^$kind //p" "$out/kinds" | paste -sd , -)
-    # shellcheck disable=SC2016  # for the remote shell
     parallel --sshlogin "$logins" --jobs "$jobs" --joblog "$out/$kind.jobs" --resume-failed \
         --results "$out/$kind-{}of$shards.jsonl" "$there/bin/posenc $verify --shard {}/$shards --out jsonl" '; [ $? -le 1 ]' \
         ::: $(seq 0 $((shards - 1))) >/dev/null &

@@ -11,13 +11,11 @@ if [ "$who" = user ]; then
     # Without rights, ./run has to name all packages that are missing.
     su guest -c 'cd ~/posenc && ./run build' >/tmp/nothing 2>&1
     echo $? >>/tmp/nothing
-    # shellcheck disable=SC2086  # a list of words
     if ! { apt-get update -qq && apt-get install -y -qq --no-install-recommends $tools; } >/tmp/tools 2>&1; then
         cat /tmp/tools
     fi
     exec su guest -c 'cd ~/posenc && HOME=/home/guest exec sh tools/bare/typed.sh guest'
 fi
-# shellcheck source=cli/tests/tap.sh
 . "$tree/cli/tests/tap.sh"
 
 # Runs a command in this shell, so that its exports last, and tests that it succeeds.

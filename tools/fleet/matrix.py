@@ -1,9 +1,11 @@
 #!/usr/bin/python3
-"""matrix.py BUNDLE: the workflow examples/fleet/github-matrix.yml without GitHub.
+"""Runs the workflow examples/fleet/github-matrix.yml without GitHub.  ./run fleet matrix starts it.  Prints TAP.
 
-It is read as YAML and held to what GitHub asks of a workflow; then its jobs run here, in the order of their needs, each
-combination of its matrix in a folder of its own, and artefacts are handed on as GitHub does it: by name, once each.
-The bundle is not built again, checks are quick ones of one kernel, and both machines are this one.  TAP.
+    matrix.py BUNDLE      BUNDLE: an archive of ./run bundle, which no job builds again
+
+The first tests compare the YAML with the rules of GitHub.  Then the jobs run here, in the order of the file, each
+combination of a matrix in a folder of its own.  They upload and download artefacts by name, once each.  Checks are quick
+ones of one kernel, and both machines are this one.
 """
 import glob
 import itertools
@@ -16,14 +18,14 @@ import tempfile
 
 import yaml
 
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 bundle = os.path.abspath(sys.argv[1])
-here = os.path.dirname(os.path.abspath(__file__))
-path = os.path.join(here, "../../examples/fleet/github-matrix.yml")
-workflow = yaml.safe_load(open(path, encoding="utf-8"))
+workflow = yaml.safe_load(open(os.path.join(ROOT, "examples/fleet/github-matrix.yml"), encoding="utf-8"))
 tests = failures = 0
 
 
 def verdict(right, name, reason=""):
+    """Prints a test, and the reason if it failed."""
     global tests, failures
     tests += 1
     failures += not right
@@ -33,18 +35,18 @@ def verdict(right, name, reason=""):
 
 
 def combinations(job):
-    """Each combination of the matrix, as a dictionary."""
+    """Returns each combination of a job's matrix: [{"machine": "ubuntu-24.04", "shard": 0}, ...]."""
     matrix = job.get("strategy", {}).get("matrix", {})
     return [dict(zip(matrix, values)) for values in itertools.product(*matrix.values())]
 
 
 def fill(text, matrix):
-    """Expressions replaced as GitHub does, before a shell sees them."""
+    """Replaces expressions such as ${{ matrix.shard }}, as GitHub does before a shell sees them."""
     known = {f"matrix.{name}": str(value) for name, value in matrix.items()}
     return re.sub(r"\$\{\{ *([a-z_.]+) *\}\}", lambda m: known[m.group(1)], text)
 
 
-# ---- What GitHub asks of it ----
+# ---- The rules of GitHub ----
 
 members = {"name", True, "permissions", "env", "jobs"}  # YAML reads the key "on" as true
 verdict(set(workflow) == members, "it has a name, triggers, permissions, jobs", list(workflow))
@@ -67,7 +69,7 @@ for name, job in jobs.items():
 shards = jobs["verify"]["strategy"]["matrix"]["shard"]
 verdict(shards == list(range(workflow["env"]["SHARDS"])), "SHARDS is their number, and they count from 0", shards)
 
-# ---- What it does ----
+# ---- The jobs: each function runs a step and returns true if it succeeds ----
 
 scratch = tempfile.mkdtemp()
 artefacts = os.path.join(scratch, "artefacts")
@@ -78,6 +80,7 @@ environment = dict(os.environ, GITHUB_ACTIONS="true", GITHUB_STEP_SUMMARY=summar
 
 
 def upload(step, matrix, folder):
+    """Copies files of a job's folder to the folder of an artefact."""
     to = os.path.join(artefacts, fill(step["with"]["name"], matrix))
     os.mkdir(to)  # a name is there once: GitHub rejects a second
     files = glob.glob(os.path.join(folder, fill(step["with"]["path"], matrix)))
@@ -87,6 +90,7 @@ def upload(step, matrix, folder):
 
 
 def download(step, matrix, folder):
+    """Copies the files of the artefacts that a name or a pattern such as {verify,bench}-* selects."""
     options = step["with"]
     names = [fill(options["name"], matrix)] if "name" in options else [
         n for n in sorted(os.listdir(artefacts))
@@ -102,6 +106,7 @@ def download(step, matrix, folder):
 
 
 def shell(step, matrix, folder):
+    """Runs a script as GitHub does, with fewer checks."""
     script = fill(step["run"], matrix)
     if script.startswith("./run bundle "):
         shutil.copy(bundle, os.path.join(folder, script.split()[2]))

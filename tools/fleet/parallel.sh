@@ -9,7 +9,6 @@ tree=$(cd "$(dirname "$0")/../.." && pwd)
 
 daemons=
 stop_daemons() {
-    # shellcheck disable=SC2086  # a list of numbers
     [ -z "$daemons" ] || kill $daemons 2>/dev/null
     [ -z "$made" ] || rmdir /run/sshd 2>/dev/null
 }

@@ -10,7 +10,6 @@ tree=$(cd "$(dirname "$0")/../.." && pwd)
 daemons=
 stop_daemons() {
     [ ! -f slurm.conf ] || scancel --quiet --user="$(id -un)" 2>/dev/null
-    # shellcheck disable=SC2086  # a list of numbers
     [ -z "$daemons" ] || kill $daemons 2>/dev/null
     daemons=
 }
