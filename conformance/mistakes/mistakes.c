@@ -212,16 +212,15 @@ enum { VARIATIONS = sizeof variations / sizeof *variations };
 /* Sets members that have to fit the edited ones. */
 static void fit_members(struct problem *p, const struct problem *original)
 {
-    const bool whole = original->rotary_dim == original->dim;
-    if (kernel_rotates(p->kernel))
-        p->dim = whole && p->rotary_offset == 0 ? p->rotary_dim
-                                                : p->rotary_offset + p->rotary_dim +
-                                                      (original->dim - original->rotary_dim);
-    if (kernel_has_freqs(p->kernel) && !p->freqs.values && p->freqs.mrope_section[0] == 0 &&
-        !p->freqs.short_factor && !p->freqs.long_factor)
-        p->freqs.dim = p->freqs.dim < 64 ? 64 + p->freqs.dim % 2 : p->freqs.dim;
-    else
+    const struct posenc_freqs_spec *freqs = &p->freqs;
+    const bool has_lists = freqs->values || freqs->short_factor || freqs->long_factor ||
+                           freqs->mrope_section[0] != 0;
+    if (kernel_rotates(p->kernel)) /* with as many other channels as before */
+        p->dim = p->rotary_offset + p->rotary_dim + (original->dim - original->rotary_dim);
+    if (!kernel_has_freqs(p->kernel) || has_lists)
         p->freqs.dim = original->freqs.dim;
+    else if (p->freqs.dim < 64)
+        p->freqs.dim = 64 + p->freqs.dim % 2;
     const int64_t farthest = INT32_MAX - 8 - p->tokens;
     p->first = p->first > farthest ? farthest : p->first;
     p->batch_shift %= 1 << 12;          /* so that the positions of all batches are accepted */
