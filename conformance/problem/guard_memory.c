@@ -11,10 +11,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Slots: for each tensor of a call, and as many for mappings that wait for the next buffer of their size. Bytes of the
+/* Slots: one for each tensor of a call, and others whose mappings wait for the next buffer of their size. Bytes of the
  * pattern on each side of a buffer; a write farther out faults on the guard page if the buffer lies at the other end.
- * The largest mapping that waits. */
-enum { SLOTS = 4 * LAYOUTS, RED_ZONE = 1024, MOST_KEPT = 1 << 20 };
+ * Most bytes that wait. */
+enum { SLOTS = 4 * LAYOUTS, RED_ZONE = 1024, MOST_WAITING = 1 << 26 };
 
 /* Accessible bytes, of elements or of the pattern, and a copy of them from before the call. */
 struct region {
@@ -23,8 +23,8 @@ struct region {
 };
 
 /* A mapping [margin][capacity][margin] for one buffer. Only its regions are accessible: the whole capacity, or the pages
- * of rows of a reserved buffer. A small mapping outlives its buffer, as a small call takes less time than to map memory
- * for its tensors. It stays accessible. */
+ * of rows of a reserved buffer. A mapping of the first kind outlives its buffer, as a small call takes less time than to
+ * map memory for its tensors. It stays accessible. */
 struct slot {
     char *map;   /* NULL: none */
     bool in_use; /* holds a buffer */
@@ -70,6 +70,11 @@ struct guard *guard_create(void)
 static size_t slot_size(const struct slot *s) { return s->capacity + 2 * s->margin; }
 static char *slot_start(const struct slot *s) { return s->map + s->margin; }
 
+static bool make_accessible(char *from, const char *to)
+{
+    return mprotect(from, (size_t)(to - from), PROT_READ | PROT_WRITE) == 0;
+}
+
 static void slot_unmap(struct slot *s)
 {
     if (s->map)
@@ -78,17 +83,17 @@ static void slot_unmap(struct slot *s)
     memset(s, 0, sizeof *s);
 }
 
-/* Ends the life of a buffer. Keeps its mapping if that is small and wholly accessible. */
-static void slot_release(const struct guard *g, struct slot *s)
+/* Ends the life of a buffer. Keeps its mapping, region and copy if it is wholly accessible and not too much waits. */
+static void slot_release(struct guard *g, struct slot *s)
 {
-    const bool whole = s->margin == g->page && s->n == 1 && s->capacity <= MOST_KEPT;
-    if (!whole ||
-        (s->sealed && mprotect(slot_start(s), s->capacity, PROT_READ | PROT_WRITE) != 0)) {
+    size_t waiting = s->capacity;
+    for (EACH_SLOT(other, g))
+        waiting += other->map && !other->in_use ? other->capacity : 0;
+    s->in_use = false;
+    if (s->margin != g->page || waiting > MOST_WAITING ||
+        (s->sealed && !make_accessible(slot_start(s), slot_start(s) + s->capacity)))
         slot_unmap(s);
-        return;
-    }
-    arena_free(&s->arena);
-    *s = (struct slot){ .map = s->map, .capacity = s->capacity, .margin = s->margin };
+    s->sealed = false;
 }
 
 void guard_destroy(struct guard *g)
@@ -115,18 +120,6 @@ static void fill_pattern(const struct guard *g, char *from, const char *to)
 {
     for (char *at = from; at < to; at += RED_ZONE)
         memcpy(at, g->pattern, smaller((size_t)(to - at), RED_ZONE));
-}
-
-/* Adds accessible pages of a slot as a region that is filled with the pattern. */
-static bool slot_open(const struct guard *g, struct slot *s, char *from, char *to)
-{
-    fill_pattern(g, from, to);
-    return add_region(s, from, to);
-}
-
-static bool make_accessible(char *from, const char *to)
-{
-    return mprotect(from, (size_t)(to - from), PROT_READ | PROT_WRITE) == 0;
 }
 
 /* Returns a slot for a buffer: one that waits with a mapping of this size, else one without a mapping, else any that
@@ -161,11 +154,8 @@ static struct slot *slot_take(struct guard *g, size_t bytes, size_t margin,
         s->map = pages_reserve_inaccessible(capacity + 2 * margin);
         s->capacity = capacity;
         s->margin = margin;
-        if (!s->map ||
-            (margin == g->page && !make_accessible(slot_start(s), slot_start(s) + capacity))) {
-            slot_unmap(s);
+        if (!s->map)
             return NULL;
-        }
     }
     s->in_use = true;
     s->bytes = bytes;
@@ -182,11 +172,15 @@ static void *guard_get(void *user, size_t bytes, int64_t offset_bytes, char role
     struct guard *g = user;
     struct slot *s =
         bytes > SIZE_MAX / 4 ? NULL : slot_take(g, bytes, g->page, offset_bytes, role);
-    if (s && slot_open(g, s, slot_start(s), slot_start(s) + s->capacity))
-        return s->data;
-    if (s)
+    if (!s)
+        return NULL;
+    char *from = slot_start(s), *to = from + s->capacity;
+    if (s->n == 0 && (!make_accessible(from, to) || !add_region(s, from, to))) {
         slot_unmap(s);
-    return NULL;
+        return NULL;
+    }
+    fill_pattern(g, from, to);
+    return s->data;
 }
 
 /* Bytes that a signed 32-bit index of 4-byte elements can reach, in either direction. */
@@ -212,8 +206,9 @@ static struct region *region_of(const struct slot *s, const char *at)
 /* Makes a page accessible, and merges it with adjacent regions. */
 static bool add_page(const struct guard *g, struct slot *s, char *page)
 {
-    if (!make_accessible(page, page + g->page) || !slot_open(g, s, page, page + g->page))
+    if (!make_accessible(page, page + g->page) || !add_region(s, page, page + g->page))
         return false;
+    fill_pattern(g, page, page + g->page);
     struct region all = s->regions[--s->n];
     for (struct region *r = s->regions; r < s->regions + s->n;)
         if (r->to == all.from || r->from == all.to) {
