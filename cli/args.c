@@ -1,6 +1,6 @@
 /*
- * Table of options, and the parser and help that are generated from it (see args.h). getopt_long() splits the arguments.
- * A value is checked, and stored at its option's offset in struct cli.
+ * Table of options, and the parser and help that are generated from it (see args.h). getopt_long() splits the
+ * arguments. A value is checked, and stored at its option's offset in struct cli.
  */
 #define _GNU_SOURCE
 #include "args.h"
@@ -25,8 +25,7 @@ enum {
     CALLS = RUNS | FOR_TABLE | WITH_VERBOSE | WITH_PROBLEM,
 };
 
-/* Kinds of options. The last four are lists, struct option_values. Only a list of WORDS is split at commas, since paths
- * may contain commas. */
+/* Kinds of options. The last four are lists; only WORDS are split at commas, since paths may contain commas. */
 enum option_kind { FLAG, INTEGER, REAL, TEXT, WORDS, PATHS, MODEL_FILES, OUTPUT_FILES };
 
 struct option_spec {
@@ -285,8 +284,7 @@ static void add_model_file(struct cli *cli, const char *text)
     add_items(&cli->model, "--config", path, false);
 }
 
-/* Adds -o PATH as --out FORMAT:PATH, with the first format of that suffix. The suffix .json is ambiguous: several
- * formats use it. */
+/* Adds -o PATH as --out FORMAT:PATH, with the first format of that suffix. Several formats have the suffix .json. */
 static void add_output_file(struct cli *cli, const char *path)
 {
     const char *slash = strrchr(path, '/'), *suffix = strrchr(slash ? slash : path, '.');

@@ -37,8 +37,7 @@ struct option_values {
     const char *item[LIST_MAX];
 };
 
-/* Parsed command line. Members for options have their names. Integers that are absent are INT64_MIN, reals NaN, texts
- * NULL. */
+/* Parsed command line. An option that is absent is INT64_MIN as an integer, NaN as a real, NULL as a text. */
 struct cli {
     const char *command; /* "verify"; "tune" and "doctor" for their parts of bench */
     unsigned bit;        /* FOR_VERIFY, ... of the command */

@@ -68,16 +68,10 @@ static void send_check(void *user, const struct conf_result *result)
     worker_send(record);
 }
 
-/* Returns the argument of callbacks of the engine, which declare it const, as most callers only read it. */
-static struct kernel_checks *kernel_of(const void *user)
-{
-    return (struct kernel_checks *)(uintptr_t)user;
-}
-
 /* Sends a failure before the program or plug-in is asked again, and may end this process. */
 static void send_failure(const void *user, const struct conf_result *result)
 {
-    const struct kernel_checks *kernel = kernel_of(user);
+    const struct kernel_checks *kernel = user;
     json_t *record = checks_record(kernel->queue->checks, kernel->current, result);
     json_object_set_new(record, "early", json_true());
     worker_send(record);
@@ -87,7 +81,7 @@ static void send_failure(const void *user, const struct conf_result *result)
  * "in alibi/f32/memory/guard-end to guard-begin". */
 static bool begin_case(const void *user, const struct posenc_backend *backend, const char *id)
 {
-    struct kernel_checks *kernel = kernel_of(user);
+    struct kernel_checks *kernel = (struct kernel_checks *)(uintptr_t)user;
     const struct conf_options *options = kernel->queue->checks->options;
     const char *slash = strrchr(id, '/');
     if (kernel->first_case[0] == '\0')
@@ -159,8 +153,7 @@ static bool check_implementation(struct kernel_checks *kernel)
     return is_plugin;
 }
 
-/* Makes malloc() reuse large blocks instead of returning them to the system, as page faults of new blocks slow a full
- * run. */
+/* Makes malloc() reuse large blocks instead of returning them, as page faults of new blocks slow a full run. */
 static void keep_freed_memory(void)
 {
 #ifdef __GLIBC__
@@ -228,8 +221,7 @@ static void receive_record(void *user, json_t *record)
     flush_records(kernel->queue);
 }
 
-/* Returns the suite that an activity names, such as "in alibi/f32/memory/guard-end". Otherwise returns the suite of the
- * last record. */
+/* Returns the suite that an activity names, such as "in alibi/f32/memory/guard-end", or that of the last record. */
 static const char *current_suite(const struct kernel_checks *kernel, const char *activity)
 {
     static const char *const suites[] = { "memory", "properties", "random", "side-effects" };

@@ -188,8 +188,7 @@ static bool lacks_python(const char *script, char name[COMMAND_NAME])
            !find_on_path("", name, path);
 }
 
-/* Finds posenc-NAME in the folder beside this program, else on PATH, and sets POSENC_PROGRAM to the path of this
- * program for it. */
+/* Finds posenc-NAME beside this program, else on PATH, and sets POSENC_PROGRAM to the path of this program. */
 static bool prepare_command(const char *name, char path[DATA_PATH])
 {
     char folder[DATA_PATH], program[DATA_PATH];

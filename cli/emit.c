@@ -201,8 +201,7 @@ static bool is_of_process(const char *id)
     return name && (strcmp(name, "/ended") == 0 || strcmp(name, "/loaded") == 0);
 }
 
-/* Returns the command that repeats a check. It names the problem. For a property, which relates several calls, it names
- * the case. */
+/* Returns the command that repeats a check: with its problem, or its case for a property, which has several calls. */
 static json_t *rerun_command(const struct conf_result *r, const char *selection)
 {
     const char *backend = r->backend ? r->backend->name : "none";

@@ -1,7 +1,7 @@
 /*
  * Opens and writes output files (see outputs.h). For -o run.jsonl, the records go to an unnamed file in the folder of
- * run.jsonl, its target. When all outputs are complete, that file is copied to run.jsonl.posenc-XXXXXX, which is renamed
- * to run.jsonl. A pipe, a device or standard output is written directly.
+ * run.jsonl, its target. When all outputs are complete, that file is copied to run.jsonl.posenc-XXXXXX, which is
+ * renamed to run.jsonl. A pipe, a device or standard output is written directly.
  */
 #define _GNU_SOURCE
 #include "outputs.h"

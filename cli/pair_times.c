@@ -195,8 +195,7 @@ void pair_time_rows(struct pair_run *run)
 
 /* ---- Instructions ---- */
 
-/* Returns true if two rows differ at most in their shape. Both have one count, as instructions are counted on fixed
- * shapes. */
+/* Returns true if two rows differ at most in their shape, as instructions are counted on fixed shapes. */
 static bool have_same_count(const struct pair_row *a, const struct pair_row *b)
 {
     const struct problem *p = &a->bench_case->problem, *q = &b->bench_case->problem;

@@ -22,8 +22,8 @@ struct plugin {
     enum plugin_kind kind;
     char path[WORKER_PATH];
     struct stat file; /* identifies a library that is named twice */
-    /* One member that its worker sent: "facts", the properties of the plug-in; "load_error"; or "error" if the file is no
-     * plug-in. A plug-in with a load_error gets facts that name its file. */
+    /* The member that its worker sent: "facts", the properties of the plug-in; "load_error"; or "error" if the file is
+     * no plug-in. A plug-in with a load_error gets facts that name its file. */
     json_t *report;
     bool is_loaded; /* into this process */
 };

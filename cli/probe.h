@@ -27,8 +27,7 @@ struct probe_rotation {
 };
 enum page_kind { PAGES_OF_SYSTEM, PAGES_SMALL, PAGES_HUGE };
 
-/* Allocates a rotation over that many bytes. Returns false and frees everything if memory, such pages or a backend are
- * missing. */
+/* Allocates a rotation of that many bytes. Returns false if memory, such pages or a backend are missing. */
 bool probe_rotation_create(struct probe_rotation *rotation, size_t bytes, enum page_kind pages);
 void probe_rotation_destroy(struct probe_rotation *rotation);
 void probe_rotation_call(const struct probe_rotation *rotation);
@@ -44,8 +43,7 @@ json_t *probe_denormals(void);
 /* Measures for so many seconds, until stop() returns true; the activity is for its progress line. */
 json_t *probe_gaps(double seconds, bool (*stop)(const void *user, const char *activity),
                    const void *user);
-/* Measures the frequency after a sleep and after 512-bit arithmetic, as medians of `tries`. Returns an empty object if
- * it cannot be measured. */
+/* Measures the frequency after a sleep and after 512-bit arithmetic, as medians of `tries`; {} if that is unknown. */
 json_t *probe_frequency(int tries);
 
 #endif

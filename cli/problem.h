@@ -40,8 +40,7 @@ void problem_read_over_model(const struct cli *cli, const char *text,
                              struct model_problem *input);
 void problem_free(struct model_problem *input);
 
-/* Rejects a problem that needs more memory than this machine has; if `checked`, also one whose oracle would take longer
- * than minutes. */
+/* Rejects a problem that needs more memory than there is; if `checked`, also one that takes the oracle minutes. */
 void problem_check_cost(const struct problem *problem, bool checked);
 
 /* Rejects a problem whose outputs have no element. */

@@ -76,8 +76,7 @@ static struct candidates list_candidates(const struct cli *cli)
     return candidates;
 }
 
-/* Rejects the name of a backend: unknown, or one that cannot run here for a reason. Lists the backends that can; for
- * --backend, also their families. */
+/* Rejects the name of a backend that is unknown, or cannot run here for a reason, and lists the others. */
 _Noreturn static void reject_backend(const char *item, const char *name,
                                      const struct candidates *candidates, const char *reason)
 {

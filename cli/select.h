@@ -25,8 +25,7 @@ struct selection {
 
 /* Returns true if the type in the id of a case (kernel/dtype/...) is selected. */
 bool selection_has_dtype(const struct selection *selection, const char *id);
-/* Returns true if cases are timed in a type: a selected one; without a selection the model's, or f32 if `model` is
- * NULL. */
+/* Returns true if cases are timed in a type: a selected one; without any, the model's, or f32 if `model` is NULL. */
 bool selection_times_dtype(const struct selection *selection, const struct model *model,
                            enum posenc_dtype dtype);
 /* Returns a call of a model in another element type. */
@@ -57,8 +56,7 @@ struct candidates {
     bool chosen[BACKENDS_MAX];
 };
 
-/* Chooses the candidates that --backend names: a backend, or all of a family that run here. Without --backend, chooses
- * all. */
+/* Chooses what --backend names: a backend, or those of a family that run here. Without --backend, chooses all. */
 void select_named(const struct cli *cli, struct candidates *candidates);
 
 /* Rejects unknown backends in POSENC_BACKEND or POSENC_MAX_ISA, and a POSENC_BACKEND that cannot run here. */
@@ -66,8 +64,7 @@ void select_environment(const struct cli *cli);
 
 /* ---- Shards ---- */
 
-/* Share i of n of a run, 0 <= i < n, from --shard I/N. The id of a case determines its share, so that all backends of a
- * case are in the same share. */
+/* Share i of n of a run, 0 <= i < n, from --shard I/N. The id of a case alone determines its share. */
 struct shard {
     int i, n; /* n is 0 for the whole run */
 };

@@ -92,8 +92,7 @@ int timings_report_unavailable(void);
 
 /* ---- Records (emit.c). Each function returns one, or NULL without memory, which records_append() reports ---- */
 
-/* Appends the first records of a session: header, env, and unless it probes the machine, kernels, selected backends and
- * models. */
+/* Appends the first records: header, env, and unless it probes the machine, kernels, selected backends and models. */
 void emit_preamble(struct session *session);
 /* Returns the record of a check. `selection` has further options of its command, such as " --plugin mine.so". */
 json_t *emit_check(const struct conf_result *result, const char *selection);

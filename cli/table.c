@@ -154,8 +154,7 @@ static bool is_whole(const struct number_range *range)
     return range->from == floor(range->from) && range->step == floor(range->step);
 }
 
-/* Reads a number or a range. In a range with fractions, B is included even if (B - A) / STEP is slightly below an
- * integer. */
+/* Reads a number or a range. With fractions, B is included even if (B - A) / STEP is slightly below an integer. */
 static bool read_range(const char *piece, struct number_range *range)
 {
     char text[RANGE_BYTES];
@@ -185,7 +184,7 @@ static void store_range(const struct number_range *range, struct listed_rows *li
         listed->times[n + i] = (float)fmin(range->from + (double)i * range->step, range->to);
 }
 
-/* Counts the rows of --positions, and stores them if there is memory for them. Called first without memory, to count. */
+/* Counts the rows of --positions, and stores them if there is memory for them. The first call has none. */
 static void read_rows(const struct cli *cli, struct listed_rows *listed)
 {
     struct number_range range = { 0 };
@@ -323,8 +322,7 @@ static void write_position(const struct call *call, const struct listed_rows *li
                                  listed->column_first ? 1 - axis : axis));
 }
 
-/* Writes a header such as position,cos[0],...,sin[0],... and a line for each row. Nine significant digits identify an
- * f32. */
+/* Writes a header and a line for each row. Nine significant digits identify an f32. */
 static void write_csv(const struct call *call, const struct listed_rows *listed, FILE *out)
 {
     const bool has_freqs = kernel_has_freqs(call->problem.kernel);

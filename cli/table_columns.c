@@ -3,7 +3,7 @@
  *
  * Errors are differences of rope_table from the exact values of the oracle, in all numerics modes: the largest in each
  * bin of positions, for every backend and mode, and for mode exact with tables, positions or frequencies in 16 bits.
- * A line such as "hf_f32,,avx2,4987896,0.03071" has the mode, the storage, the backend, the first position and the error.
+ * A line "hf_f32,,avx2,4987896,0.03071" has the mode, the storage, the backend, the first position and the error.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/oracle/oracle.h"
@@ -16,25 +16,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Makes frequencies in a numerics mode. On an error, returns its status and stores NULL. */
-static enum posenc_status try_freqs(const struct posenc_freqs_spec *spec,
-                                    enum posenc_numerics numerics, struct posenc_freqs **freqs,
-                                    struct posenc_error *error)
+/* Makes frequencies in a numerics mode, or rejects them. If `may_skip`, returns NULL, after a note, for a mode other than
+ * exact that does not support them. */
+static struct posenc_freqs *create_freqs(const struct posenc_freqs_spec *spec,
+                                         enum posenc_numerics numerics, bool may_skip)
 {
     struct posenc_freqs_spec in_mode = *spec;
-    in_mode.numerics = numerics;
-    *freqs = NULL;
-    return posenc_freqs_create(&in_mode, freqs, error);
-}
-
-/* Makes frequencies in a numerics mode, or rejects them. */
-static struct posenc_freqs *create_freqs(const struct posenc_freqs_spec *spec,
-                                         enum posenc_numerics numerics)
-{
-    struct posenc_freqs *freqs;
+    struct posenc_freqs *freqs = NULL;
     struct posenc_error error = { 0 };
-    const enum posenc_status status = try_freqs(spec, numerics, &freqs, &error);
-    if (status != POSENC_OK)
+    in_mode.numerics = numerics;
+    const enum posenc_status status = posenc_freqs_create(&in_mode, &freqs, &error);
+    if (may_skip && status == POSENC_ERR_ARGUMENT && numerics != POSENC_NUMERICS_EXACT)
+        cli_print_note("posenc table: skipped: %s: %s\n", numerics_names[numerics], error.what);
+    else if (status != POSENC_OK)
         cli_reject_status("frequencies", status, &error);
     return freqs;
 }
@@ -58,8 +52,8 @@ static void write_frequencies(const struct posenc_freqs_spec *spec, FILE *out)
     unscaled.scaling = POSENC_SCALING_NONE;
     unscaled.attention_factor = 0.0;
     unscaled.partial_rotary_factor = 1.0;
-    struct posenc_freqs *freqs = create_freqs(spec, spec->numerics),
-                        *plain = create_freqs(&unscaled, spec->numerics);
+    struct posenc_freqs *freqs = create_freqs(spec, spec->numerics, false),
+                        *plain = create_freqs(&unscaled, spec->numerics, false);
     const struct posenc_freqs_view scaled = posenc_freqs_view_of(freqs),
                                    base = posenc_freqs_view_of(plain);
     const bool is_exact = scaled.numerics == POSENC_NUMERICS_EXACT; /* other modes use f32 */
@@ -124,8 +118,7 @@ static void compute_both(struct posenc_freqs *const freqs[2], int64_t first_posi
     }
 }
 
-/* Writes the first position below `length` at which the numerics mode differs from mode exact by more than a limit, for
- * two limits. */
+/* Writes the first position below `length` at which the mode differs from exact by more than each of two limits. */
 static void write_drift(const struct posenc_freqs_spec *spec, int64_t length, FILE *out)
 {
     enum { TABLE_FLOATS = 1 << 16 }; /* they fit a cache */
@@ -134,8 +127,8 @@ static void write_drift(const struct posenc_freqs_spec *spec, int64_t length, FI
         int64_t position; /* -1: none */
     } drifts[] = { { 1e-3, -1 }, { 1e-2, -1 } };
     enum { LIMITS = sizeof drifts / sizeof *drifts };
-    struct posenc_freqs *freqs[] = { create_freqs(spec, spec->numerics),
-                                     create_freqs(spec, POSENC_NUMERICS_EXACT) };
+    struct posenc_freqs *freqs[] = { create_freqs(spec, spec->numerics, false),
+                                     create_freqs(spec, POSENC_NUMERICS_EXACT, false) };
     const int64_t pairs = (spec->dim + 1) / 2,
                   block = spec->dim < TABLE_FLOATS ? TABLE_FLOATS / spec->dim : 1;
     float *values[2];
@@ -245,8 +238,7 @@ static void write_curve(struct curve_name name, const struct posenc_backend *bac
                 first_position(bin), errors[bin]);
 }
 
-/* Returns frequencies rounded to bf16; NULL if there is an attention factor, which frequencies given by value do not
- * support. */
+/* Returns frequencies rounded to bf16. Returns NULL if there is an attention factor, which given values lack. */
 static struct posenc_freqs *round_freqs(const struct posenc_freqs *freqs)
 {
     const struct posenc_freqs_view view = posenc_freqs_view_of(freqs);
@@ -263,8 +255,7 @@ static struct posenc_freqs *round_freqs(const struct posenc_freqs *freqs)
     return rounded;
 }
 
-/* Writes the errors of 16-bit tables, frequencies and positions on one backend, since in mode exact all backends of a
- * family return the same bits. */
+/* Writes the errors of 16-bit tables, frequencies and positions on one backend: others of its family have the same. */
 static void write_storages(const struct posenc_backend *backend,
                            const struct posenc_freqs *freqs, struct reference *r, FILE *out)
 {
@@ -284,17 +275,11 @@ static void write_storages(const struct posenc_backend *backend,
     posenc_freqs_destroy(rounded);
 }
 
-/* Writes the curves of all backends in a numerics mode. Skips a mode that does not support these frequencies. */
+/* Writes the curves of all backends in a numerics mode, unless it does not support these frequencies. */
 static void write_mode(const struct selection *selected, const struct posenc_freqs_spec *spec,
                        enum posenc_numerics numerics, struct reference *r, FILE *out)
 {
-    struct posenc_freqs *freqs;
-    struct posenc_error error = { 0 };
-    const enum posenc_status status = try_freqs(spec, numerics, &freqs, &error);
-    if (status == POSENC_ERR_ARGUMENT && numerics != POSENC_NUMERICS_EXACT)
-        cli_print_note("posenc table: skipped: %s: %s\n", numerics_names[numerics], error.what);
-    else if (status != POSENC_OK)
-        cli_reject_status("frequencies", status, &error);
+    struct posenc_freqs *freqs = create_freqs(spec, numerics, true);
     for (size_t i = 0; freqs && i < selected->n; i++)
         write_curve(
             (struct curve_name){ numerics_names[numerics], "", selected->backends[i]->name },
@@ -310,7 +295,7 @@ static void write_errors(const struct cli *cli, struct posenc_freqs_spec *spec, 
         select_require(cli, &selected, POSENC_KERNEL_ROPE_TABLE);
     table_set_seq_len(cli, last_position, spec);
     spec->numerics = POSENC_NUMERICS_EXACT;
-    struct posenc_freqs *freqs = create_freqs(spec, spec->numerics);
+    struct posenc_freqs *freqs = create_freqs(spec, spec->numerics, false);
     struct reference *r = make_reference(spec);
     fputs("numerics,storage,backend,position,error\n", out);
     for (int numerics = 0; numerics_names[numerics]; numerics++)

@@ -45,8 +45,7 @@ static void make_folders(const char *action, const char *path, const char *const
 
 /* ---- Export ---- */
 
-/* Returns a case as JSON: all parameters of its problem, but those of the layout of its tensors only if they are not
- * dense. */
+/* Returns a case as JSON: all parameters of its problem, without the layout of tensors that are dense. */
 static json_t *make_case(const struct vector_case *c)
 {
     const struct problem *problem = &c->problem;
