@@ -40,31 +40,33 @@ static json_t *error_record(double max, float value)
                      record_hex((double)value));
 }
 
-/* Sends a record of outputs that differ. */
+/* Sends a record of outputs that differ, with the largest errors if there is a metric. */
 static void send_change(void *user, const struct output_change *c)
 {
     const struct result_comparison *comparison = user;
     const struct conf_result *r = &c->head;
-    const bool worse = r->max > c->base_max, better = r->max < c->base_max;
+    const bool is_worse = r->max > c->base_max, is_better = r->max < c->base_max;
     if (!selection_has_dtype(&comparison->run->session.selected, r->id))
         return;
-    json_t *record = record_merge(
-        emit_result("change", r->kernel, case_dtype(r->id), r->numerics, r->id, r->backend),
-        json_pack("{s:s,s:s,s:o}", "suite", r->suite, "what", "bits", "worse",
-                  worse || better ? json_boolean(worse) : json_null()));
-    if (r->metric) /* the largest errors by the oracle */
+    json_t *record =
+        emit_result("change", r->kernel, case_dtype(r->id), r->numerics, r->id, r->backend);
+    record = record_merge(
+        record, json_pack("{s:s,s:s,s:o}", "suite", r->suite, "what", "bits", "worse",
+                          is_worse || is_better ? json_boolean(is_worse) : json_null()));
+    if (r->metric)
         record =
             record_merge(record, json_pack("{s:o,s:o,s:s,s:o,s:s,s:o}", "base",
                                            error_record(c->base_max, c->base_got), "head",
                                            error_record(r->max, r->got), "metric", r->metric,
                                            "limit", record_number(r->limit), "worst_at",
                                            r->worst_at, "want", record_hex(r->want)));
-    worker_send(record_merge(
-        record,
-        json_pack("{s:I,s:I,s:{s:s,s:o,s:o},s:s*}", "moved", (json_int_t)c->n_moved, "of",
-                  (json_int_t)c->n_values, "first", "worst_at", c->first, "base",
-                  record_hex((double)c->first_base), "head", record_hex((double)c->first_head),
-                  "problem", r->problem[0] ? r->problem : NULL)));
+    record = record_merge(record, json_pack("{s:I,s:I,s:{s:s,s:o,s:o},s:s*}", "moved",
+                                            (json_int_t)c->n_moved, "of",
+                                            (json_int_t)c->n_values, "first", "worst_at",
+                                            c->first, "base", record_hex((double)c->first_base),
+                                            "head", record_hex((double)c->first_head),
+                                            "problem", r->problem[0] ? r->problem : NULL));
+    worker_send(record);
 }
 
 /* Sends checks of a problem that only one build could run. If both fail in the same way, nothing has changed. */

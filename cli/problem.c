@@ -20,7 +20,7 @@ char *problem_print_line(const struct problem *problem)
 
 /* ---- Models ---- */
 
-/* Has Python read a model file, which prints its own messages. */
+/* Has posenc-explain, in Python, read a model file and print its own messages. */
 static void read_config(const struct cli *cli, const char *path, struct model *model)
 {
     char error[MODEL_ERROR];
@@ -155,9 +155,9 @@ static const struct model_case *find_call(const struct cli *cli, const struct mo
     return n > 0 ? first[0] : NULL;
 }
 
-/* Finds the call of the model that a line changes. */
-static void find_base(const struct cli *cli, enum posenc_kernel kernel,
-                      struct model_problem *input)
+/* Reads the model, and stores its call of a kernel as the problem. */
+static void read_model_call(const struct cli *cli, enum posenc_kernel kernel,
+                            struct model_problem *input)
 {
     const struct model *model = &input->model;
     if (cli->model.n > 1)
@@ -190,11 +190,12 @@ void problem_read_over_model(const struct cli *cli, const char *text,
     char error[NOTATION_ERROR];
     struct problem_line line;
     const enum posenc_kernel kernel = read_kernel(text);
-    const bool over = cli->model.n > 0 && kernel != POSENC_KERNEL_NONE;
+    const bool changes_call = cli->model.n > 0 && kernel != POSENC_KERNEL_NONE;
     memset(input, 0, sizeof *input);
-    if (over)
-        find_base(cli, kernel, input);
-    if (!notation_read_over(over ? &input->problem : NULL, text, &line, &input->arena, error))
+    if (changes_call)
+        read_model_call(cli, kernel, input);
+    if (!notation_read_over(changes_call ? &input->problem : NULL, text, &line, &input->arena,
+                            error))
         cli_reject("--problem", NULL, "%s", error);
     input->problem = line.problem;
 }

@@ -1,6 +1,6 @@
 /*
- * Problems of the command line: the calls of --model and --config, and --problem LINE (conformance/problem/notation.h),
- * alone or over a call of a model whose fields the line changes.
+ * Problems of the command line: the calls of --model and --config, and --problem LINE (conformance/problem/notation.h).
+ * With --model llama-3.1-8b, the line "rope_table tokens=4" has the frequencies of the model's call of rope_table.
  */
 #ifndef POSENC_CLI_PROBLEM_H
 #define POSENC_CLI_PROBLEM_H
@@ -26,7 +26,7 @@ const char *models_describe_dtype(const struct model *model, const struct select
 /* Parses --problem and checks that its call is valid and its output not empty. Rejects other options that select cases. */
 void problem_read_option(const struct cli *cli, struct problem_line *line, struct arena *arena);
 
-/* Problem from a line, over the call of a model if --model is set. */
+/* Problem from a line, which changes fields of the call of a model if --model is set. */
 struct model_problem {
     struct problem problem;
     bool column_first; /* in a picture, columns are the axis before rows */

@@ -1,5 +1,7 @@
 """Checks that the YAML files of examples/ci agree with compare.sh: they name each input of the script, and their only
-shell is a call of it. Prints a line for each check: yes or no, and its name. action.sh makes a test of each line.
+shell is a call of it, STEP_COMMAND. Prints a line for each check, of which action.sh makes a test:
+
+    yes action.yml is a composite action
 
     ci_yaml.py FOLDER STEP_COMMAND
 """
@@ -16,14 +18,15 @@ def read(name):
         return file.read()
 
 
-def check(right, name):
-    print("yes" if right else "no", name)
+def check(is_right, name):
+    print("yes" if is_right else "no", name)
 
 
 def are_texts(values):
     return all(isinstance(value, str) for value in values)
 
 
+# The head of the script lists its inputs.
 script = read("compare.sh")
 script_inputs = set(re.findall(r"^#     (POSENC_[A-Z0-9_]+)", script, re.M)) | {"POSENC_BUNDLE_SHA256"}
 

@@ -187,16 +187,16 @@ def fill_with_nan(header, data):
     return header, np.full(len(data) // 4, math.nan, 'f4').tobytes()
 
 
-def write_before(text):
+def run_before(action):
+    """Returns the mistake of an action before the right answer."""
     def change(header, data):
-        sys.stdout.buffer.write(text)
+        action(header, data)
         return header, data
     return change
 
 
-def write_twice(header, data):
-    write_message(header, data)
-    return header, data
+def write_before(text):
+    return run_before(lambda header, data: sys.stdout.buffer.write(text))
 
 
 def run_instead(action):
@@ -206,11 +206,6 @@ def run_instead(action):
 
 def sleep_forever():
     time.sleep(1e6)
-
-
-def close_output():
-    os.close(1)
-    sleep_forever()
 
 
 def exit_with_open_output():
@@ -249,10 +244,11 @@ MISTAKES = {
     'json': replace_message(b'{"out": '), 'list': replace_message(b'[1, 2]'), 'utf8': replace_message(b'{"\xff": 1}'),
     'deep': replace_message(b'[' * 9999), 'twice_member': replace_message(b'{"out": 1, "out": 2}'),
     # The stream, and the process. After `_end`, the process exits at the next prompt.
-    'newline': write_before(b'\n'), 'length': write_before(struct.pack('<Q', 2**60)), 'twice': write_twice,
-    'cut': cut_short, 'exit': run_instead(lambda: sys.exit(3)), 'crash': run_instead(lambda: os.kill(os.getpid(), 11)),
-    'silent': run_instead(sleep_forever), 'close': run_instead(close_output),
-    'orphan': run_instead(exit_with_open_output), 'nan_end': fill_with_nan, 'error_end': drop_tensors(error='no GPU'),
+    'newline': write_before(b'\n'), 'length': write_before(struct.pack('<Q', 2**60)),
+    'twice': run_before(write_message), 'cut': cut_short, 'exit': run_instead(lambda: sys.exit(3)),
+    'crash': run_instead(lambda: os.kill(os.getpid(), 11)), 'orphan': run_instead(exit_with_open_output),
+    'silent': run_instead(sleep_forever), 'close': run_instead(lambda: (os.close(1), sleep_forever())),
+    'nan_end': fill_with_nan, 'error_end': drop_tensors(error='no GPU'),
 }
 
 # ---- The hello: right metadata, and members of wrong ones ----
