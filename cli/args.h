@@ -47,7 +47,7 @@ struct cli {
     char **operands;
 
     struct option_values kernel, backend, dtype, plugin, exec, part;
-    struct option_values model; /* of --model, and of --config with a slash in each */
+    struct option_values model; /* of --model; of --config, with a slash in each path */
     struct option_values cases; /* of --case */
     struct option_values out;   /* of --out; others are converted to FORMAT:PATH */
     bool quick, full, exhaustive, rows_alone;

@@ -23,7 +23,7 @@ void data_load_vectors(const struct cli *cli, struct vectors *vectors);
  * backends. Prints a message about each that cannot be loaded. */
 void data_load_plugins(void);
 
-/* A page of docs/encodings: { "scaling", "yarn", "which ..." }. */
+/* A page of docs/encodings: { "scaling", "yarn", "slow pairs divided by factor, ..." }. */
 struct topic {
     const char *kind, *name;
     const char *summary; /* of a kernel: the encodings that use it, separated by commas */

@@ -66,12 +66,13 @@ static double random_share_s(const struct session *session)
     const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     const int64_t jobs = session->cli->jobs;
     const double at_once = jobs != INT64_MIN ? (double)jobs : fmax((double)cpus, 1.0);
-    double kernels = 0.0;
+    double pairs = 0.0; /* of a kernel and a backend */
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
-        kernels += !session->selected.names_kernels || session->selected.kernels[k];
-    if (isnan(session->cli->time_limit) || kernels * (double)session->selected.n <= 0.0)
+        if (!session->selected.names_kernels || session->selected.kernels[k])
+            pairs += (double)session->selected.n;
+    if (isnan(session->cli->time_limit) || pairs <= 0.0)
         return 0.0;
-    return session->cli->time_limit * at_once / (kernels * (double)session->selected.n);
+    return session->cli->time_limit * at_once / pairs;
 }
 
 /* Prints " --plugin my.so". The value is quoted if a shell would split or change it. */
@@ -168,10 +169,9 @@ static void receive_check(void *user, json_t *check)
         json_object_set_new(check, "command",
                             json_sprintf("posenc vectors answers %s%s --case %s",
                                          session->cli->answers, verify->rerun, id));
-    const bool failed = has_status(check, CONF_FAIL) || has_status(check, CONF_CRASH);
-    verify->n_failed += failed;
+    verify->n_failed += check_has_failed(check);
     verify->n_skipped += has_status(check, CONF_SKIPPED);
-    verify->n_passed_or_failed += failed || has_status(check, CONF_PASS);
+    verify->n_passed_or_failed += check_has_failed(check) || has_status(check, CONF_PASS);
     snprintf(verify->last, sizeof verify->last, "%s %s", record_text(check, "backend"), id);
     if (session->cli->update_error_limits && json_object_get(check, "range") &&
         json_array_append_new(verify->with_limits, json_copy(check)) != 0)
