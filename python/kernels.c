@@ -319,25 +319,31 @@ static bool read_argument(struct call *call, const struct parameter *parameter, 
     return true;
 }
 
-/* Reads the arguments whose kind is from `first` to `last`. */
-static bool read_kinds(struct call *call, enum kind first, enum kind last)
+/* Outputs that are allocated depend on the other arguments, and some arrays depend on the outputs. */
+enum stage { STAGE_INPUTS, STAGE_OUTPUTS, STAGE_DEPENDENT_ARRAYS };
+
+static enum stage stage_of(enum kind kind)
+{
+    if (kind == KIND_OUT)
+        return STAGE_OUTPUTS;
+    return kind >= KIND_BUCKETS && kind <= KIND_POSITIONS ? STAGE_DEPENDENT_ARRAYS
+                                                          : STAGE_INPUTS;
+}
+
+static bool read_stage(struct call *call, enum stage stage)
 {
     const struct function *function = call->function;
-    for (int i = 0; i < function->n_parameters; i++) {
-        const struct parameter *parameter = function->parameters[i];
-        if (call->values[i] && parameter->kind >= first && parameter->kind <= last &&
-            !read_argument(call, parameter, call->values[i]))
+    for (int i = 0; i < function->n_parameters; i++)
+        if (call->values[i] && stage_of(function->parameters[i]->kind) == stage &&
+            !read_argument(call, function->parameters[i], call->values[i]))
             return false;
-    }
     return true;
 }
 
-/* Reads all arguments. Outputs that are allocated depend on the others, and some arrays depend on the outputs. */
 static bool read_arguments(struct call *call)
 {
-    return read_kinds(call, KIND_X, KIND_FREQS) && read_kinds(call, KIND_SIZE, KIND_BACKEND) &&
-           complete_outputs(call) && read_kinds(call, KIND_OUT, KIND_OUT) &&
-           read_kinds(call, KIND_BUCKETS, KIND_POSITIONS);
+    return read_stage(call, STAGE_INPUTS) && complete_outputs(call) &&
+           read_stage(call, STAGE_OUTPUTS) && read_stage(call, STAGE_DEPENDENT_ARRAYS);
 }
 
 /* ---- Running ---- */

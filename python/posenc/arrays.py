@@ -126,19 +126,10 @@ def _to_jax(first: Any, second: Any = None) -> Any:
     return jax.numpy.asarray(first) if second is None else (jax.numpy.asarray(first), jax.numpy.asarray(second))
 
 
-def converter(framework: str) -> Converter:
-    """Returns the function that makes arrays of a framework. JAX has no writable ones: calls write those of NumPy."""
-    return _to_jax if framework == "jax" else None
-
-
-def allocate(kernel: str, arguments: Arguments) -> Tuple[Tuple[Any, ...], Converter]:
-    """Returns the outputs of a kernel, for the call to write, and their converter."""
-    if kernel not in RESULTS:
-        framework = framework_of(arguments["x"])
-        return (_empty_like(framework, arguments["x"]),), converter(framework)
+def _allocate_result(kernel: str, arguments: Arguments) -> Tuple[str, Tuple[Any, ...]]:
+    """Returns the framework and the outputs of a kernel of RESULTS."""
     result = RESULTS[kernel]
     like = next((arguments[name] for name in result.like if name in arguments), None)
-    framework = framework_of(like)
     for name in result.sizes:
         if name not in arguments:
             raise TypeError(f"{kernel}() lacks the argument '{name}'. Pass it, or an array for the result.")
@@ -146,12 +137,26 @@ def allocate(kernel: str, arguments: Arguments) -> Tuple[Tuple[Any, ...], Conver
         shape = result.shape(arguments, *(int(arguments[name]) for name in result.sizes))
     except IndexError:
         raise Error(f"{kernel}: an array has too few dimensions", "shape", result.like[0]) from None
-    dtype_of = like if result.keeps_dtype else None
-    return tuple(_empty(framework, shape, dtype_of) for _ in range(result.n_outputs)), converter(framework)
+    framework, dtype_of = framework_of(like), like if result.keeps_dtype else None
+    return framework, tuple(_empty(framework, shape, dtype_of) for _ in range(result.n_outputs))
+
+
+def allocate(kernel: str, arguments: Arguments) -> Tuple[Tuple[Any, ...], Converter]:
+    """Returns the outputs of a kernel, for the call to write, and their converter.
+
+    JAX has no writable arrays, so calls write those of NumPy.
+    """
+    if kernel in RESULTS:
+        framework, outputs = _allocate_result(kernel, arguments)
+    else:
+        framework = framework_of(arguments["x"])
+        outputs = (_empty_like(framework, arguments["x"]),)
+    return outputs, _to_jax if framework == "jax" else None
 
 
 def copy_of(array: Any) -> Tuple[Any, Converter]:
     """Returns a copy that can be written, and its converter."""
     framework = framework_of(array)
-    # A tensor that requires gradients is rejected, as by kernels.
-    return array.clone() if framework == "torch" else as_numpy(array).copy(), converter(framework)
+    if framework == "torch":
+        return array.clone(), None  # one that requires gradients is rejected, as by kernels
+    return as_numpy(array).copy(), _to_jax if framework == "jax" else None
