@@ -8,7 +8,7 @@
 #     lines        no folder has more lines or files than tools/check/lines.csv allows
 #     spelling     codespell finds nothing
 #     prose        sentences are short and use standard terms (tools/check/prose.py)
-#     shell        shellcheck finds nothing
+#     shell        shellcheck has no warning
 #     python       flake8 and mypy --strict find nothing, for Python 3.9
 #     gcc, clang   a build of everything where each warning is an error
 #     tidy         clang-tidy finds nothing; .clang-tidy lists its checks

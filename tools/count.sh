@@ -1,6 +1,74 @@
 # shellcheck shell=sh
-# Counts tests: reads the logs of programs that run tests, prints a line for each, and adds it to $passed, $failed, $skipped
-# and the rows of $table. The names of failed tests are added to $failures. Sourced by run.
+# Runs jobs of tests and counts their tests. Sourced by run.
+#
+# A function of this file reads the log of one kind of program that runs tests. It prints a line, adds the counts to $passed,
+# $failed, $skipped and the rows of $table, and adds the names of failed tests to $failures.
+
+# Runs jobs of tests, and prints a table of what they counted, the tests that failed, and the sum.
+tests() { # JOB...
+    tests_follow=no
+    case " $* " in *' check test '*) tests_follow=yes ;; esac
+    run_jobs "$@"
+    printf '\npassed failed skipped\n'
+    printf %s "$table" | while read -r row_passed row_failed row_skipped name; do
+        printf '%6d %6d %7d  %s\n' "$row_passed" "$row_failed" "$row_skipped" "$name"
+    done
+    [ $failed = 0 ] || printf '\nfailed:\n'
+    printf %s "$table" | sed -n 's/^[0-9]* \([1-9][0-9]*\) [0-9]* /    \1 of /p'
+    printf %s "$failures" | sed 's/^/    /'
+    printf '\n%d passed, %d failed, %d skipped\n' $passed $failed $skipped
+    [ $failed = 0 ] && [ $passed != 0 ]
+}
+
+# Runs jobs one after another. Each job tallies its tests (tools/count.sh).
+run_jobs() { # JOB...
+    passed=0 failed=0 skipped=0 table='' failures=''
+    for job in "$@"; do
+        begun=$(date +%s)
+        case $job in
+        check | quick | bare | fleet | beside) $job ;;
+        stress) stress $stress_words ;;
+        fuzz) fuzz $fuzz_words ;;
+        test-sanitizers | test-aarch64 | test-riscv64) "test_${job#test-}" ;; # each has a build of its own
+        test) ! build_for_tests || test_native ;;
+        *) ! build_for_tests || "test_${job#test-}" ;;
+        esac
+        say "$job took $(($(date +%s) - begun)) s"
+    done
+}
+
+# Starts jobs that need no other build than their own. They run beside all others until the job "beside", so that no core
+# waits for a slow test or for Meson. build-beside.log gets their output.
+start_beside() { # JOB...
+    rm -f build-beside.*
+    trap 'kill 0' INT # which the background ignores
+    {
+        run_jobs "$@"
+        printf %s "$failures" >build-beside.failures
+        printf %s "$table" >build-beside.table
+    } >build-beside.log 2>&1 3>&1 &
+    jobs_beside=$!
+}
+
+# Waits for these jobs and adds their counts.
+beside() {
+    wait "$jobs_beside"
+    cat build-beside.log
+    if [ -f build-beside.table ]; then
+        while read -r row_passed row_failed row_skipped name; do
+            tally "$name" "$row_passed" "$row_failed" "$row_skipped" >>build-beside.log
+        done <build-beside.table
+        name_failures "$(cat build-beside.failures)"
+    else
+        tally 'the jobs in build-beside.log' 0 1 0
+    fi
+}
+
+build_for_tests() {
+    build && return
+    tally "$job: build" 0 1 0
+    return 1
+}
 
 tally() { # LABEL PASSED FAILED SKIPPED
     passed=$((passed + $2)) failed=$((failed + $3)) skipped=$((skipped + $4))

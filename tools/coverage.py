@@ -2,8 +2,6 @@
 """Prints the lines and branches that tests reached, for each folder, and writes those of each file to FILE-BY-FILE.
 
     coverage.py INFO ROOT FILE-BY-FILE      INFO: the output of lcov --capture; ROOT: the root of the repository
-
-Prints lines such as "impl/freqs   1203/1251   96.2 %     801/950     84.3 %".
 """
 import os
 import re
@@ -28,16 +26,6 @@ def read_info(info, root):
     return files
 
 
-def sum_folders(files):
-    """Adds the counts of files up: for each folder, for each folder at the top, and for all."""
-    sums = {}
-    for path, counts in files.items():
-        folder = os.path.dirname(path)
-        for name in {folder, folder.split('/')[0], 'all'}:
-            sums[name] = [a + b for a, b in zip(sums.get(name, [0] * 4), counts)]
-    return sums
-
-
 def print_table(rows, out):
     """Prints {name: [lines reached, lines, branches reached, branches]}."""
     print(f"{'':40} {'lines':>16} {'branches':>18}", file=out)
@@ -55,9 +43,14 @@ def main():
     info, root, by_file = sys.argv[1:]
     files = {path: [count(kinds[kind].values()) for kind in ('DA', 'BRDA') for count in (sum, len)]
              for path, kinds in read_info(info, root).items()}
+    sums = {}  # of each folder, of each at the top, of all
+    for path, counts in files.items():
+        folder = os.path.dirname(path)
+        for name in {folder, folder.split('/')[0], 'all'}:
+            sums[name] = [a + b for a, b in zip(sums.get(name, [0] * 4), counts)]
     with open(by_file, 'w', encoding='utf-8') as out:
         print_table(files, out)
-    print_table(sum_folders(files), sys.stdout)
+    print_table(sums, sys.stdout)
 
 
 if __name__ == '__main__':

@@ -7,13 +7,6 @@ build=$(cd "$1" && pwd) || exit 1
 meson=${MESON:-meson}
 . "$here/tap.sh"
 
-expect() { # NAME COMMAND...: the command succeeds
-    name=$1
-    shift
-    run "$@"
-    same "$name" $status 0
-}
-
 builds() { # NAME PROGRAM COMMAND...: the command succeeds, and then the program that it makes
     name=$1 made=$2
     shift 2

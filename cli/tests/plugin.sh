@@ -41,9 +41,10 @@ fi
 ended='the process was ended by exit(0)\|the process ended by signal 6'
 run env STAYS=yes "$POSENC" verify --plugin "$PLUGIN_EXIT" --kernel alibi --case 'alibi/f32/memory/guard-end'
 same 'one that calls exit(0), which never ends, has crashed' "$status $(grep -c "$ended" stdout)" '1 1'
-run "$POSENC" verify --kernel alibi,t5_bias,learned_grad --jobs 1 --out csv
+three='--kernel alibi,t5_bias,learned_grad --backend scalar,libm'
+run "$POSENC" verify $three --jobs 1 --out csv
 grep -v '^#' stdout >one
-run "$POSENC" verify --kernel alibi,t5_bias,learned_grad --jobs 3 --out csv
+run "$POSENC" verify $three --jobs 3 --out csv
 same 'three kernels at once report what one at a time reports, in its order' "$(grep -v '^#' stdout | cksum)" "$(cksum <one)"
 # The command that a failure prints fails as well, whatever suite found it.
 run "$POSENC" verify --plugin "$PLUGIN_WRONG" --out jsonl:w.jsonl

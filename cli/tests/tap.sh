@@ -75,6 +75,13 @@ run() {
     status=$?
 }
 
+expect() { # NAME COMMAND...: the command succeeds
+    name=$1
+    shift
+    run "$@"
+    same "$name" $status 0
+}
+
 # ---- Processes that run beside the script ----
 
 # Runs a command until it succeeds, for at most three minutes, which only a program that hangs takes: the limit of a whole

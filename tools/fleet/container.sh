@@ -8,14 +8,6 @@ tree=$(cd "$(dirname "$0")/../.." && pwd)
 run_buildah() {
     buildah --root "$scratch/storage" --runroot "$scratch/running" --storage-driver vfs "$@"
 }
-expect() { # NAME COMMAND...
-    name=$1
-    shift
-    "$@" >stdout 2>stderr
-    status=$?
-    [ $status = 0 ]
-    verdict "$name"
-}
 
 base=$(run_buildah from scratch)
 run_buildah copy -q "$base" "$root" / >/dev/null 2>stderr

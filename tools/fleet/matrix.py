@@ -3,9 +3,8 @@
 
     matrix.py BUNDLE      BUNDLE: an archive of ./run bundle, which no job builds again
 
-The first tests compare the YAML with the rules of GitHub.  Then the jobs run here, in the order of the file, each
-combination of a matrix in a folder of its own.  They upload and download artefacts by name, once each.  Checks are quick
-ones of one kernel, and both machines are this one.
+The first tests compare the YAML with the rules of GitHub.  Then its jobs run in order, each combination of a matrix in
+a folder of its own.  They hand on artefacts by name.  Checks are quick ones of one kernel; both machines are this one.
 """
 import glob
 import itertools
@@ -25,7 +24,6 @@ tests = failures = 0
 
 
 def verdict(right, name, reason=""):
-    """Prints a test, and the reason if it failed."""
     global tests, failures
     tests += 1
     failures += not right
@@ -106,7 +104,6 @@ def download(step, matrix, folder):
 
 
 def shell(step, matrix, folder):
-    """Runs a script as GitHub does, with fewer checks."""
     script = fill(step["run"], matrix)
     if script.startswith("./run bundle "):
         shutil.copy(bundle, os.path.join(folder, script.split()[2]))

@@ -207,6 +207,3 @@ class Equivalents:
                 entry['used'] = True
                 return entry
         return None
-
-    def stale(self):
-        return [entry for entry in self.entries if not entry['used']]

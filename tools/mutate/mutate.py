@@ -150,14 +150,9 @@ def table(rows, key, heading):
     return '\n'.join(lines)
 
 
-def counts(verdict):
-    """Returns true if the verdict says something of the suite."""
-    return verdict in (BY_QUICK, BY_FULL, SURVIVED)
-
-
 def score(rows, sampled):
     """Returns the sentence that docs/trust.md has."""
-    of = sum(counts(verdict) for _, verdict, _, _ in rows)
+    of = sum(verdict in (BY_QUICK, BY_FULL, SURVIVED) for _, verdict, _, _ in rows)
     if of == 0:
         return 'no mutant counts'
     words = []
@@ -181,7 +176,7 @@ def survivors(rows):
 def complaints(rows, equivalents):
     """Returns the errors of the list: entries that match no mutant, or one that the suite detects."""
     lines = [f'stale in equivalent.txt, no such mutant: {entry["what"]}'
-             for entry in equivalents.stale()]
+             for entry in equivalents.entries if not entry['used']]
     for mutant, verdict, detail, entry in rows:
         if entry and verdict in (BY_QUICK, BY_FULL):
             lines.append(f'listed in equivalent.txt, but found: {mutant.title()}: {detail}')

@@ -14,7 +14,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
-# pylint: disable=wrong-import-position
 import campaign  # noqa: E402
 import faults  # noqa: E402
 import mutate  # noqa: E402
