@@ -12,8 +12,8 @@ from ..units import color_of, size, times
 from .picture import DASHES, SERIES, Picture, describe, kind, legend_below, plain_ticks, problem_of
 
 HALF_ULP = 2.0**-25  # of a value in [1/2, 1)
-DECADES = (10, 17, 20, 24, 31)  # powers of two
-MOST = 12  # cases in a picture of speeds
+ENDS = (10, 17, 20, 24, 31)  # of ranges of positions, as powers of two
+MOST_CASES = 12  # in a picture of speeds
 
 
 @kind("error", forwards=True)
@@ -50,9 +50,9 @@ def draw_error(args: argparse.Namespace) -> Picture:
     legend_below(axes, 1 if len(curves) < 8 else 2)
 
     picture.facts[0] += ": largest |error| of cos and sin"
-    picture.facts.append(" " * 46 + "".join(f"   <2^{power}" for power in DECADES))
+    picture.facts.append(" " * 46 + "".join(f"   <2^{power}" for power in ENDS))
     for name, by_position in errors.items():
-        largest = (by_position[positions < 2.0**power].max() for power in DECADES)
+        largest = (by_position[positions < 2.0**power].max() for power in ENDS)
         picture.facts.append(f"{name:<46}" + "".join(f" {value:7.1e}" for value in largest))
     return picture
 
@@ -73,21 +73,22 @@ def draw_speed(args: argparse.Namespace) -> Picture:
             f"no case was timed with plain C and another backend (got '{args.file}'). "
             "Time them: posenc bench --backend libm --backend NAME --out jsonl:FILE."
         )
-    shown = cases[:MOST]
+    shown = cases[:MOST_CASES]
     order = [record["id"] for record in records if record["t"] == "backend"]
     backends = [name for name in order if name != "libm" and any(name in rows for rows in shown)]
 
     title = "Speed against plain C loops over the C library (libm = 1); 99 % intervals"
     picture = Picture((max(8.0, 3.6 * len(shown)), 6.5), title, _machine(records, shown[0]["libm"]), [["speeds"]])
     axes = picture.panel("speeds", "", "", "times as fast as plain C (logarithmic)")
-    for k, rows in enumerate(shown):
+    for place, rows in enumerate(shown):
         present = [name for name in backends if name in rows]
         width = 0.84 / len(present)
         for i, name in enumerate(present):
             faster, less, more = _speedup(rows[name], rows["libm"])
+            in_legend = not any(name in before for before in shown[:place])
             bar = axes.bar(
-                k - 0.42 + width * (i + 0.5), faster - 1, 0.92 * width, bottom=1, color=color_of(name, backends),
-                label=None if any(name in before for before in shown[:k]) else name, yerr=[[less], [more]],
+                place - 0.42 + width * (i + 0.5), faster - 1, 0.92 * width, bottom=1, color=color_of(name, backends),
+                label=name if in_legend else None, yerr=[[less], [more]],
                 error_kw={"ecolor": "#222222", "elinewidth": 1.5},
             )  # fmt: skip
             axes.bar_label(bar, [times(faster)[:-1]], padding=4, fontsize=9)
@@ -115,6 +116,7 @@ def _speedup(row: Record, plain: Record) -> Tuple[float, float, float]:
 
 
 def _label(row: Record) -> str:
+    """Returns the name of a case below its bars: kernel, place in memory, and what is not usual."""
     footprint = row.get("footprint", {})
     words = [footprint.get("name") or row["case"].rpartition("/")[2], size(footprint.get("bytes", 0))]
     words += [row[name] for name, usual in (("dtype", "f32"), ("numerics", "given")) if row[name] != usual]
@@ -122,6 +124,7 @@ def _label(row: Record) -> str:
 
 
 def _machine(records: List[Record], row: Record) -> str:
+    """Returns CPU, compiler, date and number of threads of a run."""
     by_type = {record["t"]: record for record in records}
     env, started = by_type.get("env", {}), str(member(by_type, "header.started") or "")
     compiler = f"{member(env, 'build.cc') or ''} {member(env, 'build.version') or ''}"

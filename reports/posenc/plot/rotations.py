@@ -2,7 +2,7 @@
 
 import argparse
 import math
-from typing import List, Tuple
+from typing import Dict, Iterator, List, Tuple
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
@@ -48,30 +48,37 @@ def draw_rope(args: argparse.Namespace) -> Picture:  # Su et al. 2104.09864, sec
         _draw_pair(axes, radians[pair], cos[:SHOWN, pair], sin[:SHOWN, pair])
         picture.facts.append(f"{step}, {turn}")
 
-    title = "Product of a query at m and a key at n: it depends on the offset alone"
-    axes = picture.panel("products", title, OFFSET, "q · k / (|q| |k|)")
     vectors = {
         "query and key of ones": np.ones((2, 2 * pairs)),
         "random query and key": np.random.default_rng(args.seed).normal(size=(2, 2 * pairs)),
     }
+    picture.facts += _draw_products(picture, vectors, (cos[:n], sin[:n]), (cos[-n:], sin[-n:]))
+    return picture
+
+
+def _draw_products(
+    picture: Picture, vectors: Dict[str, Array], near: Tuple[Array, Array], far: Tuple[Array, Array]
+) -> Iterator[str]:
+    """Draws products of each query and key by offset, at two places of the sequence. Yields facts about them."""
+    title = "Product of a query at m and a key at n: it depends on the offset alone"
+    axes, n = picture.panel("products", title, OFFSET, "q · k / (|q| |k|)"), len(near[0])
     for color, (name, (query, key)) in zip(SERIES, vectors.items()):
         norm = math.sqrt((query @ query) * (key @ key))
-        near, far = (
-            (rotate(key, c, s) @ rotate(query, c[-1:], s[-1:])[0])[::-1] / norm  # by offset, for the query at the end
-            for c, s in ((cos[:n], sin[:n]), (cos[-n:], sin[-n:]))
+        # By offset, for the query at the last of the positions.
+        lines, circles = (
+            (rotate(key, cos, sin) @ rotate(query, cos[-1:], sin[-1:])[0])[::-1] / norm for cos, sin in (near, far)
         )
-        axes.plot(near, color=color, label=f"{name}, m = {n - 1}")
-        circles = {"marker": "o", "markersize": 5, "fillstyle": "none", "markevery": n // 48 + 1}
-        axes.plot(far, color=color, linestyle="none", label=f"{name}, m = {FAR}", **circles)
-        apart = f"{abs(near - far).max():.2g}"
-        picture.facts.append(f"{name}: products of m = {n - 1} and m = {FAR} differ by at most {apart}")
-        for at in np.flatnonzero(np.diff(near) > 0)[:1]:
-            rise = f"{near[at]:.4f} at offset {at}, {near[at + 1]:.4f} at {at + 1}"
-            picture.facts.append(f"{name}: nearer is not always more similar: {rise}")
+        axes.plot(lines, color=color, label=f"{name}, m = {n - 1}")
+        marks = {"marker": "o", "markersize": 5, "fillstyle": "none", "markevery": n // 48 + 1}
+        axes.plot(circles, color=color, linestyle="none", label=f"{name}, m = {FAR}", **marks)
+        apart = f"{abs(lines - circles).max():.2g}"
+        yield f"{name}: products of m = {n - 1} and m = {FAR} differ by at most {apart}"
+        for at in np.flatnonzero(np.diff(lines) > 0)[:1]:
+            rise = f"{lines[at]:.4f} at offset {at}, {lines[at + 1]:.4f} at {at + 1}"
+            yield f"{name}: nearer is not always more similar: {rise}"
     axes.axhline(0, color="#999999", linewidth=0.8)
     axes.set_xlim(0, n - 1)
     legend_below(axes, 2)
-    return picture
 
 
 def _draw_pair(axes: Axes, radians: float, cos: Array, sin: Array) -> None:

@@ -1,4 +1,5 @@
-// The frame of the page. A view is one file, views/NAME.js; main.py puts all of them into the page.
+// The frame of the page. A view is one file, views/NAME.js; main.py puts all of them into the page. Styles that a view has of
+// its own stand at the end of templates/page.css.
 //
 //   addView({
 //     id: "table",                 the name in the address (#table); that of the file

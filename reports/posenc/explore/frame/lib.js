@@ -116,8 +116,9 @@ class Library {
     });
   }
 
-  // ---- tables, of which the last results are kept: rows are { tokens, first = 0 }, or { positions: [...] }, or { times: [...] }; a spec with mrope_section
-  // takes a list of positions for each axis ----
+  // ---- tables. The last results are kept ----
+  // Rows are { tokens, first = 0 }, { positions: [...] } or { times: [...] }. A spec with mrope_section takes a list of
+  // positions for each axis. Returns the number of rows, and arguments: the kind of positions, the first one, an array.
   #rows({ tokens, first = 0, positions, times }) {
     const given = positions || times;
     if (!given) return { n: tokens, words: [0, first, 0] };

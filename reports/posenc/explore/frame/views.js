@@ -37,8 +37,10 @@ function showInNavigation(view) {
 }
 // Links to the view before and the view after this one.
 function neighbours(view) {
-  const at = explore.views.indexOf(view), [before, after] = [explore.views[at - 1], explore.views[at + 1]];
-  return [before && element("a", { href: `#${before.id}`, rel: "prev" }, `← ${before.title}`), after && element("a", { href: `#${after.id}`, rel: "next" }, `${after.title} →`)].filter(Boolean);
+  const at = explore.views.indexOf(view), before = explore.views[at - 1], after = explore.views[at + 1];
+  const previous = before && element("a", { href: `#${before.id}`, rel: "prev" }, `← ${before.title}`);
+  const next = after && element("a", { href: `#${after.id}`, rel: "next" }, `${after.title} →`);
+  return [previous, next].filter(Boolean);
 }
 
 // ---- the address: #table&dim=64 ----
