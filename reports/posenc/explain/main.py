@@ -236,7 +236,7 @@ def type_lines() -> Iterator[str]:
     """Yields the model types and architectures that are read or rejected, and how many there are of each kind."""
     rows = [(kind.name, "rejected" if kind.rejected else kind.encoding, kind.note) for kind in types().values()]
     sorts = Counter(sort if sort in ("rejected", "composite", "none") else "read" for _, sort, _ in rows)
-    gguf = [(one.name, one.what, one.note) for one in architectures().values()]
+    gguf = [(one.name, one.encoding, one.note) for one in architectures().values()]
     rejected = sum(what == "rejected" for _, what, _ in gguf)
     yield from _type_table("model_type", rows)
     yield ""

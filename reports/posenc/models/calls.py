@@ -1,7 +1,14 @@
 """Lists the calls of a model: prefill, decoding of one token at the last position, and one picture.
 
-A case is a problem to check and time, in the notation of problems. Further problems are only checked: the same shapes
-with few tokens, at the first and at the last positions.
+model.py calls calls_of() with the parts of a model, and gets cases to check and time. The problem of a case is a line
+in the notation of problems:
+
+    id       rope_half/f32/given/llama-3.1-8b-decode
+    problem  rope_half tokens=1 heads=40 head_dim=128 rotary_dim=128 rows=1 in_place=true
+
+Further problems are only checked: the same shapes with few tokens, at the first and at the last positions. Functions
+called *_lines make the problems of one encoding: `n` tokens are a prompt, `few` are those of a problem that is only
+checked. `length` is the number of positions that the model takes.
 """
 
 import math
@@ -12,6 +19,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tupl
 from .part import Part
 
 PROMPT, FEW, TABLE = 512, 8, 4096  # tokens of a prompt, of a problem that is only checked, rows of a table
+# Rules of scaling that have tables in these numerics modes.
 HF_F32 = ("none", "linear", "llama3", "yarn", "dynamic", "ntk", "longrope", "proportional")
 GGML_F32 = HF_F32[:-1]
 WITH_FREQUENCIES = ("sinusoidal", "sinusoidal_add", "rope_table")  # kernels whose problems have frequencies
@@ -51,7 +59,7 @@ def word(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):
-        return f"{value:.17g}" if f"{value:.9g}" != repr(value) and float(f"{value:.9g}") != value else f"{value:.9g}"
+        return f"{value:.9g}" if float(f"{value:.9g}") == value else f"{value:.17g}"
     if isinstance(value, tuple):
         return ",".join(map(word, value))
     return str(value)
@@ -69,12 +77,12 @@ def single(value: float) -> float:
 
 @dataclass
 class Line:
-    """A problem of a part, and its case: name ("" if it is only checked), label, and calls per step."""
+    """A problem of a part, and its case if it is timed as well."""
 
     problem: Problem
-    name: str = ""
+    name: str = ""  # end of the id of its case, such as "prefill"; "" if it is only checked
     label: str = ""
-    times: Optional[int] = None
+    times: Optional[int] = None  # calls per step, which `name` names; 0: not known; None: no step makes it
 
 
 class Calls:
@@ -115,9 +123,10 @@ def frequencies_of(part: Part, length: int, numerics: str = "exact") -> Problem:
 # ---- positions added to embeddings ----
 
 
-def _added_lines(part: Part, length: int, call: Callable[..., Problem], place: str, width: str) -> Iterator[Line]:
+def _added_lines(part: Part, call: Callable[..., Problem], place: str, width: str) -> Iterator[Line]:
     """Yields additions of rows: to a prompt, to few tokens at both ends, to many tokens, and to the last one."""
-    n, few, first = min(length, PROMPT), min(length, FEW), part.first
+    length, first = part.length, part.first
+    n, few = min(length, PROMPT), min(length, FEW)
     start = f" from {place} {first}" if first else ""
     yield Line(call(n, first), "prefill", f"prefill, {n} tokens{start}, {width}", 1)
     yield Line(call(few, first, first + few))
@@ -128,24 +137,25 @@ def _added_lines(part: Part, length: int, call: Callable[..., Problem], place: s
         yield Line(call(1, last), "decode", f"decode, {place} {last}, {width}", 1)
 
 
-def sinusoidal_lines(part: Part, length: int) -> Iterator[Line]:
+def sinusoidal_lines(part: Part) -> Iterator[Line]:
     """Yields sinusoids as they are added, and as a table in both numerics modes."""
-    n, few, first = min(length, PROMPT), min(length, FEW), part.first
+    length, first = part.length, part.first
+    n, few = min(length, PROMPT), min(length, FEW)
     shape = {"dim": part.width, **part.changed_frequencies()}
     layout = {"layout": "sin_cos"} if part.sin_cos else {}
     scale = {"scale": single(1 / math.sqrt(part.width))} if part.shrunk else {}
-    amount = _x_scale(part)
 
     def added(tokens: int, offset: int, seq_len: int = 0) -> Problem:
-        return Problem(kernel="sinusoidal_add", **shape, seq_len=seq_len, **layout, **scale, x_scale=amount,
-                       tokens=tokens, position_offset=offset, in_place=True)  # fmt: skip
+        return Problem(kernel="sinusoidal_add", **shape, seq_len=seq_len, **layout, **scale,
+                       x_scale=_embedding_scale(part), tokens=tokens, position_offset=offset,
+                       in_place=True)  # fmt: skip
 
     def table(numerics: str, tokens: int, offset: int, seq_len: int = 0) -> Problem:
         return Problem(kernel="sinusoidal", numerics=numerics, **shape, seq_len=seq_len, **layout, **scale,
                        tokens=tokens, position_offset=offset)  # fmt: skip
 
     width = f"d_model {part.width}"
-    yield from _added_lines(part, length, added, "position", width)
+    yield from _added_lines(part, added, "position", width)
     for numerics in ("exact", "hf_f32"):
         yield Line(table(numerics, n, first), "table", f"table, {n} tokens, {width}")
     for numerics in ("exact", "hf_f32"):
@@ -154,9 +164,10 @@ def sinusoidal_lines(part: Part, length: int) -> Iterator[Line]:
     yield Line(table("exact", min(length, TABLE), first, first + length))
 
 
-def cosines_first_lines(part: Part, length: int) -> Iterator[Line]:
+def cosines_first_lines(part: Part) -> Iterator[Line]:
     """Yields a table of cosines and sines, whose rows are added."""
-    n, few, first = min(length, PROMPT), min(length, FEW), part.first
+    length, first = part.length, part.first
+    n, few = min(length, PROMPT), min(length, FEW)
     for numerics in ("exact", "hf_f32"):
         for tokens, offset, seq_len, name in (
             (length, first, first + length, "table"), (few, first, first + few, ""),
@@ -167,7 +178,7 @@ def cosines_first_lines(part: Part, length: int) -> Iterator[Line]:
                               **part.changed_frequencies(), seq_len=seq_len, tokens=tokens,
                               position_offset=offset)  # fmt: skip
             yield Line(problem, name, label)
-    shape = {"dim": part.width, "rows": length, "x_scale": _x_scale(part), "in_place": True}
+    shape = {"dim": part.width, "rows": length, "x_scale": _embedding_scale(part), "in_place": True}
     label = f"prefill, {n} tokens, width {part.width}"
     yield Line(Problem(kernel="learned_add", tokens=n, **shape), "prefill", label, 1)
     yield Line(Problem(kernel="learned_add", tokens=few, position_offset=length - few, **shape))
@@ -176,26 +187,27 @@ def cosines_first_lines(part: Part, length: int) -> Iterator[Line]:
                    f"decode, row {length - 1}, width {part.width}", 1)  # fmt: skip
 
 
-def learned_lines(part: Part, length: int) -> Iterator[Line]:
+def learned_lines(part: Part) -> Iterator[Line]:
     """Yields the addition of rows of a learned table."""
-    shape = {"dim": part.width, "rows": part.rows, "x_scale": _x_scale(part), "in_place": True}
+    shape = {"dim": part.width, "rows": part.rows, "x_scale": _embedding_scale(part), "in_place": True}
 
-    def rows(tokens: int, offset: int, _: int = 0) -> Problem:
+    def rows(tokens: int, offset: int, _seq_len: int = 0) -> Problem:
         return Problem(kernel="learned_add", tokens=tokens, position_offset=offset, **shape)
 
-    return _added_lines(part, length, rows, "row", f"width {part.width}")
+    return _added_lines(part, rows, "row", f"width {part.width}")
 
 
-def _x_scale(part: Part) -> float:
+def _embedding_scale(part: Part) -> float:
+    """Returns the factor of embeddings before rows are added."""
     return single(math.sqrt(part.width)) if part.scaled else 1.0
 
 
 # ---- rotations ----
 
 
-def rotation_lines(part: Part, length: int) -> Iterator[Line]:
+def rotation_lines(part: Part) -> Iterator[Line]:
     """Yields the rotation of a prompt and of one token, or of a picture; and with a norm before it."""
-    n, few, side = min(length, PROMPT), min(length, FEW), min(part.picture, length)
+    n, few, side = min(part.length, PROMPT), min(part.length, FEW), min(part.picture, part.length)
     shape = {"heads": part.heads + part.key_heads, "head_dim": part.head_dim, "rotary_dim": part.rotary_dim}
     turned = f", {part.rotary_dim} rotated" if part.rotary_dim < part.head_dim else ""
     heads = f"{part.heads} + {part.key_heads} heads of {part.head_dim}{turned}"
@@ -230,8 +242,9 @@ def rotation_lines(part: Part, length: int) -> Iterator[Line]:
         yield Line(normalised(count, few))
 
 
-def table_lines(part: Part, length: int, numerics: str) -> Iterator[Line]:
+def table_lines(part: Part, numerics: str) -> Iterator[Line]:
     """Yields cosines and sines of the angles. Frequencies that change at a length are checked on both sides of it."""
+    length = part.length
     n, few = min(length, PROMPT), min(length, FEW)
     shape = {"numerics": numerics, "rotary_dim": part.dim, **part.changed_frequencies()}
     pairs, text = part.rotary_dim // 2, not part.tower
@@ -240,7 +253,7 @@ def table_lines(part: Part, length: int, numerics: str) -> Iterator[Line]:
         return Problem(kernel="rope_table", **shape, seq_len=seq_len, tokens=tokens, position_offset=offset, **more)
 
     if part.picture:
-        yield from _picture_lines(part, length, table)
+        yield from _picture_lines(part, table)
     if text:
         yield Line(table(n, 0, n), "prefill", f"prefill, {n} tokens, {pairs} pairs", 1)
     if part.decodes:
@@ -259,9 +272,10 @@ def table_lines(part: Part, length: int, numerics: str) -> Iterator[Line]:
         yield Line(table(min(2 * length, FEW), max(2 * length - FEW, 0), 2 * length))
 
 
-def _picture_lines(part: Part, length: int, table: Any) -> Iterator[Line]:
+def _picture_lines(part: Part, table: Callable[..., Problem]) -> Iterator[Line]:
     """Yields a picture after the prompt, or from position 0 on where there is no text."""
-    side, pairs = min(part.picture, length), part.rotary_dim // 2
+    length, pairs = part.length, part.rotary_dim // 2
+    side = min(part.picture, length)
     before, narrow = min(length - side, PROMPT), min(length, 3)
     whole = {"position_kind": "i64"}
     label = f"image, {side} x {side}" + (f" after {before} of text" if not part.tower else "") + f", {pairs} pairs"
@@ -284,62 +298,66 @@ def _picture_lines(part: Part, length: int, table: Any) -> Iterator[Line]:
 
 
 def _score_lines(
-    part: Part, length: int, kernel: str, shape: Dict[str, Any], prompt: Dict[str, Any], token: Dict[str, Any],
-    per_token: Optional[int],
+    part: Part, kernel: str, shape: Dict[str, Any], prefill: Dict[str, Any], decode: Dict[str, Any],
+    decode_calls: Optional[int],
 ) -> Iterator[Line]:  # fmt: skip
-    """Yields the addition to scores at prefill and decoding, and the same as a tensor."""
+    """Yields the addition to scores at prefill and decoding, and the same as a tensor.
+
+    `shape` has the fields of all problems, `prefill` and `decode` those of one step, `decode_calls` its calls.
+    """
+    length, heads = part.length, f"{part.heads} heads"
     n, few = min(length, PROMPT), min(length, FEW)
-    heads = f"{part.heads} heads"
     middle = n - few if part.encoding == "transformer_xl" else n // 2
-    scale = {} if kernel == "t5_bias" else {"x_scale": _scale(part)}
+    scale = {} if kernel == "t5_bias" else {"x_scale": _score_scale(part)}
 
     def added(queries: int, keys: int, offset: int, more: Dict[str, Any]) -> Problem:
         return Problem(kernel=f"{kernel}_add", **shape, **scale, queries=queries, keys=keys, query_offset=offset,
                        **more, in_place=True)  # fmt: skip
 
     def tensor(queries: int, offset: int) -> Problem:
-        return Problem(kernel=kernel, **shape, queries=queries, keys=n, query_offset=offset, **prompt)
+        return Problem(kernel=kernel, **shape, queries=queries, keys=n, query_offset=offset, **prefill)
 
-    yield Line(added(n, n, 0, prompt), "prefill", f"prefill, {heads}, {n} x {n} scores", part.layers)
+    yield Line(added(n, n, 0, prefill), "prefill", f"prefill, {heads}, {n} x {n} scores", part.layers)
     if part.decodes:
         label = f"decode, {heads}, 1 x {length} scores"
-        yield Line(added(1, length, length - 1, token), "decode", label, per_token)
-        yield Line(added(1, length, length - 1, token))
+        yield Line(added(1, length, length - 1, decode), "decode", label, decode_calls)
+        yield Line(added(1, length, length - 1, decode))
     yield Line(tensor(n, 0), "tensor", f"as a tensor, {heads}, {n} x {n}")
-    yield Line(added(few, n, middle, prompt))
+    yield Line(added(few, n, middle, prefill))
     yield Line(tensor(few, middle))
 
 
-def _scale(part: Part) -> float:
-    terms = 3 - part.without_c2p + part.with_p2c - 1 if part.encoding == "deberta" else 1
+def _score_scale(part: Part) -> float:
+    """Returns the factor of scores: one over the square root of head_dim, times the terms of DeBERTa."""
+    terms = 2 - part.without_c2p + part.with_p2c if part.encoding == "deberta" else 1
     return single(1 / (part.head_dim if part.bare else math.sqrt(part.head_dim * terms)))
 
 
-def alibi_lines(part: Part, length: int) -> Iterator[Line]:
+def alibi_lines(part: Part) -> Iterator[Line]:
     """Yields ALiBi. A decoder sees no later keys."""
     shape = {"heads": part.heads, "causal": part.decodes, "alibi_bias_max": single(part.alibi_bias_max)}
-    return _score_lines(part, length, "alibi", shape, {}, {}, part.layers)
+    return _score_lines(part, "alibi", shape, {}, {}, part.layers)
 
 
-def t5_lines(part: Part, length: int) -> Iterator[Line]:
+def t5_lines(part: Part) -> Iterator[Line]:
     """Yields buckets of T5: of both directions in an encoder, of earlier keys in a decoder."""
     shape = {"heads": part.heads, "num_buckets": part.num_buckets, "max_distance": part.max_distance}
     both, earlier = {"bidirectional": True}, {"bidirectional": False}
-    return _score_lines(part, length, "t5_bias", shape, both, earlier, part.decoder_layers)
+    return _score_lines(part, "t5_bias", shape, both, earlier, part.decoder_layers)
 
 
-def relative_lines(part: Part, length: int) -> Iterator[Line]:
+def relative_lines(part: Part) -> Iterator[Line]:
     """Yields terms by relative position."""
-    n, few = min(length, PROMPT), min(length, FEW)
+    n, few = min(part.length, PROMPT), min(part.length, FEW)
     span = part.max_distance
     if part.encoding == "shaw":
         span = max(min(n - 1 + part.backward, part.max_distance), 1)
     shape = {
         "heads": part.heads, "relative": "deberta" if part.backward else part.encoding,
         "position_buckets": part.num_buckets, "max_distance": span, "without_c2p": part.without_c2p,
-        "with_p2c": part.with_p2c, "scale": 1.0 if part.bare else _scale(part),
+        "with_p2c": part.with_p2c, "scale": 1.0 if part.bare else _score_scale(part),
     }  # fmt: skip
-    yield from _score_lines(part, length, "relative_bias", shape, {}, {}, part.layers)
+    yield from _score_lines(part, "relative_bias", shape, {}, {}, part.layers)
     if part.of_values:
         values = {"heads": part.heads, "keys": n, "relative": "shaw", "max_distance": span}
         label = f"weights summed by distance, {part.heads} heads, {n} x {n}"
@@ -347,9 +365,9 @@ def relative_lines(part: Part, length: int) -> Iterator[Line]:
         yield Line(Problem(kernel="relative_sum", queries=few, query_offset=n // 2, **values))
 
 
-def distance_lines(part: Part, length: int) -> Iterator[Line]:
+def distance_lines(part: Part) -> Iterator[Line]:
     """Yields the sinusoids of distances, from the last to the first."""
-    n, few = min(length, PROMPT), min(length, FEW)
+    n, few = min(part.length, PROMPT), min(part.length, FEW)
     layout = {"layout": "sin_cos"} if part.sin_cos else {}
     shape: Dict[str, Any] = {"dim": part.width, **part.changed_frequencies(), **layout}
     label = f"table of {2 * n - 1} distances, width {part.width}"
@@ -357,7 +375,7 @@ def distance_lines(part: Part, length: int) -> Iterator[Line]:
     yield Line(Problem(kernel="sinusoidal", **shape, seq_len=n, tokens=few, position_offset=1 - n))
 
 
-def decomposed_lines(part: Part, length: int) -> Iterator[Line]:
+def decomposed_lines(part: Part) -> Iterator[Line]:
     """Yields terms by rows and by columns of a picture. Where one kind is gathered the other counts as heads."""
     side, windows = part.window, part.windows
     shape = {"heads": part.heads * side, "queries": side, "keys": side, "relative": "shaw", "max_distance": side - 1,
@@ -368,11 +386,11 @@ def decomposed_lines(part: Part, length: int) -> Iterator[Line]:
     yield Line(Problem(kernel="relative_bias", batch=min(windows, 2), **shape))
 
 
-def window_lines(part: Part, length: int) -> Iterator[Line]:
+def window_lines(part: Part) -> Iterator[Line]:
     """Yields biases in windows of a picture."""
     side, more = part.window, " + 1" if part.window_class else ""
     shape = {"heads": part.heads, "window_height": side, "window_width": side, "window_class": part.window_class}
-    added = {**shape, "x_scale": _scale(part), "in_place": True}
+    added = {**shape, "x_scale": _score_scale(part), "in_place": True}
     of = f"{side} x {side}{more}, {part.heads} heads"
     yield Line(Problem(kernel="window_bias_add", batch=part.windows, **added), "image",
                f"image, {part.windows} windows of {of}", part.layers)  # fmt: skip
@@ -391,26 +409,27 @@ LINES = {
 # ---- all of a model ----
 
 
-def _alike(a: Part, b: Part) -> bool:
+def _rotates_alike(a: Part, b: Part) -> bool:
+    """Returns whether two parts rotate the same channels of the same heads."""
     sizes = ("tower", "heads", "key_heads", "head_dim", "rotary_dim")
     return all(getattr(a, name) == getattr(b, name) for name in sizes)
 
 
 def _add_rotation(calls: Calls, parts: Sequence[Part], at: int) -> None:
-    """Adds a rotation and its tables. Types of layers that rotate the same channels of the same heads make one call."""
+    """Adds the rotation of parts[at] and its tables. Types of layers that rotate alike make one call."""
     part = parts[at]
-    same = [other for other in parts if _alike(part, other)]
+    same = [other for other in parts if _rotates_alike(part, other)]
     known = all(other.layers > 0 for other in same)
     whole = replace(part, layers=sum(other.layers for other in same) if known else 0)
-    if not part.tower and all(_alike(part, other) or other.tower for other in parts):
+    if not part.tower and all(_rotates_alike(part, other) or other.tower for other in parts):
         whole.name = ""
-    if not any(_alike(part, other) for other in parts[:at]):
-        calls.add(whole, rotation_lines(whole, part.length))
-    calls.add(part, table_lines(part, part.length, "exact"))
+    if not any(_rotates_alike(part, other) for other in parts[:at]):
+        calls.add(whole, rotation_lines(whole))
+    calls.add(part, table_lines(part, "exact"))
     if part.ggml and part.scaling in GGML_F32:
-        calls.add(part, table_lines(part, part.length, "ggml_f32"))
+        calls.add(part, table_lines(part, "ggml_f32"))
     elif not (part.ggml or part.in_f64 or part.fractions) and part.scaling in HF_F32:
-        calls.add(part, table_lines(part, part.length, "hf_f32"))
+        calls.add(part, table_lines(part, "hf_f32"))
 
 
 def calls_of(parts: Sequence[Part], name: str) -> Tuple[List[Case], List[str]]:
@@ -420,9 +439,9 @@ def calls_of(parts: Sequence[Part], name: str) -> Tuple[List[Case], List[str]]:
         if part.rotates:
             _add_rotation(calls, parts, at)
         elif part.encoding == "sinusoidal" and part.cos_first:
-            calls.add(part, cosines_first_lines(part, part.length))
+            calls.add(part, cosines_first_lines(part))
         else:
-            calls.add(part, LINES[part.encoding](part, part.length))
+            calls.add(part, LINES[part.encoding](part))
         if part.both_ways:
-            calls.add(part, distance_lines(part, part.length))
+            calls.add(part, distance_lines(part))
     return calls.cases, calls.verify

@@ -1,10 +1,14 @@
 """Reads a Hugging Face config.json: the model type, its sizes, and the ways in which it encodes positions.
 
+model.py calls read_config() with the JSON value of a file. {"model_type": "gpt2", "n_embd": 768, "n_head": 12,
+"n_positions": 1024} has one part: learned, width 768, heads 12, length 1024. The flags of a model type in types.txt
+select the functions that read it.
+
 Unknown members about positions are rejected, never guessed. Known members that are not covered are noted.
 """
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from . import embeddings, scores
 from .members import Members, Rejected, member_of, path_of
@@ -14,8 +18,8 @@ from .tower import read_tower
 from .types import ModelType, find_text, find_tower, type_of, unknown_type_message, without_unread
 from .uncovered import check_unread, note_besides, note_neutral
 
-# Accepted values of position_embedding_type by encoding. ModernBERT rotates and has "absolute", which its parent class
-# left there and no code reads.
+# Accepted values of position_embedding_type by encoding. ModernBERT rotates and has "absolute", which it inherits from
+# its parent class and no code reads.
 EMBEDDING_TYPES = {
     "sinusoidal": "absolute sinusoidal", "learned": "absolute learned", "rope_half": "rope rotary absolute",
     "rope_interleaved": "rope rotary absolute rope_gptj", "alibi": "alibi", "t5": "relative", "deberta": "relative",
@@ -24,6 +28,7 @@ EMBEDDING_TYPES = {
 # Values that name an encoding, even if the classes of a type do not read them.
 KNOWN_WORDS = {*" ".join(EMBEDDING_TYPES.values()).split(), "relative_key_query", "sine", "rope_2d", "none", "nope"}
 STORAGE = {"float32": "f32", "float": "f32", "float16": "f16", "half": "f16", "bfloat16": "bf16"}
+# Stacks and tables that may have a part of their own: the flag own_encoder is for "encoder".
 STACKS = (
     "encoder decoder text image rows columns spatial temporal stage1 stage2 stage3 stage4 seen full sliding".split()
 )
@@ -42,20 +47,23 @@ READ_TERMS = {
     "both_ways": scores.read_xlnet, "nearest": scores.read_vits, "behind": scores.read_inkling,
     "limits": scores.read_clipped_shaw, "limits_backward": scores.read_clipped_shaw,
 }  # fmt: skip
+# Flags of model types with a row for each patch.
 PATCHED = ("patches", "counted", "tubelets", "spectrogram")
+# Members of layers of full attention, by their names in per_layer_config.
+GLOBAL_MEMBERS = {"head_dim": "global_head_dim", "num_key_value_heads": "num_global_key_value_heads"}
 
 
 @dataclass
 class Reading:
-    """Result of reading a model file."""
+    """Result of reading a model file of any format."""
 
     parts: List[Part] = field(default_factory=list)
     notes: List[str] = field(default_factory=list)
     facts: Dict[str, str] = field(default_factory=dict)  # title, source, checked, trained_numerics
-    type: str = ""
-    type_from: str = ""
-    storage: str = "f32"
-    storage_from: str = ""
+    type: str = ""  # model type, architecture or class
+    type_from: str = ""  # key that states it
+    storage: str = "f32"  # dtype of stored tensors
+    storage_from: str = ""  # key that states it; "" if none does
 
 
 # ---- which encoding ----
@@ -102,14 +110,14 @@ def _read_encoding(members: Members, named: Any, kind: Optional[ModelType], name
 
 def _refine_encoding(members: Members, kind: Optional[ModelType], part: Part) -> None:
     """Reads members that select an encoding, in model types with several."""
-    expected = part.encoding == "alibi"
-    part.alibi, part.adjacent = expected, part.encoding == "rope_interleaved"
+    is_alibi_type = part.encoding == "alibi"
+    part.alibi, part.adjacent = is_alibi_type, part.encoding == "rope_interleaved"
     members.read_truth(part, "alibi", "attn_config.alibi alibi")
     members.read_truth(part, "adjacent", "rope_interleave")
-    if expected and not part.alibi:
+    if is_alibi_type and not part.alibi:
         members.reject(f"{members.find('attn_config.alibi alibi').name} is false: such a model has no ALiBi, and this "
                        "loader knows no other encoding of its type")  # fmt: skip
-    if part.alibi and not expected:
+    if part.alibi and not is_alibi_type:
         if "alibi" not in members.defaults:
             members.reject("alibi is true: this loader does not know what that means for model_type "
                            f"'{kind.name if kind else '(none)'}'")  # fmt: skip
@@ -124,10 +132,10 @@ def _check_embedding_type(members: Members, encoding: str) -> None:
     """Rejects a position_embedding_type that is not the encoding that was read, such as relative positions of BERT."""
     stated, flags = members.find_value("position_embedding_type"), members.flags
     fitting = "rotary" if "where_rotary" in flags else EMBEDDING_TYPES[encoding]
-    if isinstance(stated, str) and stated not in KNOWN_WORDS and members.surveyed:
-        if "position_embedding_type" not in members.defaults:
-            members.note("position_embedding_type is not read by the classes of this model_type, whatever it says")
-            return
+    class_reads = not members.surveyed or "position_embedding_type" in members.defaults
+    if isinstance(stated, str) and stated not in KNOWN_WORDS and not class_reads:
+        members.note("position_embedding_type is not read by the classes of this model_type, whatever it says")
+        return
     if stated == "nope":
         members.reject("position_embedding_type is nope: such a model has no positions in its attention or embeddings")
     needed = stated is not None or "where_rotary" in flags or "where_said" in flags
@@ -142,6 +150,7 @@ def _check_embedding_type(members: Members, encoding: str) -> None:
 
 
 def _set_encoding_origin(extension: Dict[str, Any], part: Part) -> None:
+    """Sets the key that decides the encoding. `extension` is the member _posenc."""
     key = "_posenc.encoding" if "encoding" in extension else "model_type"
     for quantity in ("alibi", "adjacent", "relative"):
         origin = part.origins.get(quantity)
@@ -153,7 +162,7 @@ def _set_encoding_origin(extension: Dict[str, Any], part: Part) -> None:
 # ---- parts ----
 
 
-def _split_stacks(members: Members, template: Part, own: Any) -> List[Part]:
+def _split_stacks(members: Members, template: Part, read_own: Callable[[Members, Part, str], None]) -> List[Part]:
     """Returns a part for each stack that flags such as own_encoder name, or one part for all stacks."""
     parts = []
     for stack in STACKS:
@@ -161,7 +170,7 @@ def _split_stacks(members: Members, template: Part, own: Any) -> List[Part]:
             continue
         part = replace(template, name=stack, stack=stack, origins=dict(template.origins))
         part.decodes = template.decodes and stack in ("decoder", "full", "sliding")
-        own(members, part, stack)
+        read_own(members, part, stack)
         parts.append(part)
     return parts or [template]
 
@@ -214,6 +223,7 @@ def _read_own_sizes(members: Members, part: Part) -> None:
 
 
 def _read_parts(members: Members, template: Part) -> List[Part]:
+    """Reads the sizes of the encoding that the template has. Returns the parts of the model."""
     flags = members.flags
     if "tower" in flags:
         read_tower(members, template)
@@ -229,8 +239,7 @@ def _read_parts(members: Members, template: Part) -> List[Part]:
         embeddings.read_speech(members, template)
         embeddings.read_theta(members, template)
         return _split_speech(members, template)
-    own = [*PATCHED, *OWN_SIZES, "placed", "stacked_frames"]
-    if any(flag in flags for flag in own):
+    if any(flag in flags for flag in (*PATCHED, *OWN_SIZES, "placed", "stacked_frames")):
         _read_own_sizes(members, template)
     elif template.encoding == "window":
         embeddings.read_sizes(members, template)
@@ -259,51 +268,45 @@ def _read_vision(members: Members) -> List[Part]:
     if not found:
         return []
     kind = found.type
-    own = Members(members.root, found.file, kind.defaults, kind.flags, surveyed=True, within=f"{found.key}.")
-    part = Part(name="vision", stack="vision", encoding=found.type.encoding)
+    tower = Members(members.root, found.file, kind.defaults, kind.flags, surveyed=True, within=f"{found.key}.")
+    part = Part(name="vision", stack="vision", encoding=kind.encoding)
     part.set_origin("encoding", found.key, 0)
     try:
-        read_tower(own, part)
+        read_tower(tower, part)
     except Rejected as why:
         members.reject(f"{found.key}: {why}")
-    if found.type.note:
-        own.note(found.type.note)
-    if own.assumed:
-        own.note(f"Not in the file, and taken as the classes of {found.type.name} do: {', '.join(own.assumed)}")
-    if own.notes:
-        members.note(f"Of {found.key}: {'.  '.join(own.notes)}")
+    if kind.note:
+        tower.note(kind.note)
+    if tower.assumed:
+        tower.note(f"Not in the file, and taken as the classes of {kind.name} do: {', '.join(tower.assumed)}")
+    if tower.notes:
+        members.note(f"Of {found.key}: {'.  '.join(tower.notes)}")
     return [part]
 
 
 def _one_line(value: Any, default: str) -> str:
-    """Returns a text on one line; `otherwise` if it is missing or empty."""
+    """Returns a text on one line; `default` if it is missing or empty."""
     text = value if isinstance(value, str) and value else default
     return "".join(" " if c < " " or c == "\x7f" else c for c in text[:400])
 
 
 def _read_storage(members: Members, reading: Reading) -> None:
     """Reads the dtype of stored tensors. A member at the top of the file overrides that of text_config."""
-    first = counts = ""
-    for where, prefix in ((members.root, ""), (members.root.get("text_config"), "text_config.")):
-        for name in ("dtype", "torch_dtype"):
-            value = where.get(name) if isinstance(where, dict) else None
-            if value is None:
-                continue
-            stated = _one_line(value, "no text")[:47]
-            plain = stated[6:] if stated.startswith("torch.") else stated
-            if not first:
-                first, counts = prefix + name, plain
-                if plain in STORAGE:
-                    reading.storage, reading.storage_from = STORAGE[plain], first
-                else:
-                    members.note(f"{first} is {plain}, which is no type of storage here (float32, float16, bfloat16): "
-                                 "f32 is taken")  # fmt: skip
-            elif plain != counts:
-                members.note(f"{prefix}{name} is {plain} where {first} is {counts}: {first} counts")
-
-
-# Members of layers of full attention, by their names in per_layer_config.
-GLOBAL = {"head_dim": "global_head_dim", "num_key_value_heads": "num_global_key_value_heads"}
+    paths = ("dtype", "torch_dtype", "text_config.dtype", "text_config.torch_dtype")
+    values = {path: value for path in paths if (value := member_of(members.root, path).value) is not None}
+    first = first_name = ""
+    for path, value in values.items():
+        name = _one_line(value, "no text")[:47]
+        name = name[6:] if name.startswith("torch.") else name
+        if not first:
+            first, first_name = path, name
+            if name in STORAGE:
+                reading.storage, reading.storage_from = STORAGE[name], path
+            else:
+                members.note(f"{path} is {name}, which is no type of storage here (float32, float16, bfloat16): f32 is "
+                             "taken")  # fmt: skip
+        elif name != first_name:
+            members.note(f"{path} is {name} where {first} is {first_name}: {first} counts")
 
 
 def _apply_per_layer_config(members: Members) -> None:
@@ -313,56 +316,69 @@ def _apply_per_layer_config(members: Members) -> None:
         return
     if not isinstance(stated, dict):
         members.reject('per_layer_config is no object: one such as {"5": {"head_dim": 512}}, or null, is needed')
-    layers = {key: says for key, says in stated.items() if not isinstance(says, dict) or set(says) - {"sliding_window"}}
+    layers = {key: own for key, own in stated.items() if not isinstance(own, dict) or set(own) - {"sliding_window"}}
     if not layers:
         return
-    layer, own = next(iter(layers.items()))
+    layer, first = next(iter(layers.items()))
     types = members.file.get("layer_types")
     full = [at for at, kind in enumerate(types if isinstance(types, list) else []) if kind == "full_attention"]
-    alike = isinstance(own, dict) and set(own) <= set(GLOBAL) and all(says == own for says in layers.values())
+    known = isinstance(first, dict) and set(first) <= set(GLOBAL_MEMBERS)
+    alike = known and all(own == first for own in layers.values())
     if not alike or sorted(int(key) if key.isdecimal() else -1 for key in layers) != full:
         members.reject(f"per_layer_config has {len(layers)} layers, such as '{layer[:20]}': the same head_dim or "
                        f"num_key_value_heads for each of {len(full)} layers of full attention, and no other member, is "
                        "needed")  # fmt: skip
-    members.file = {**members.file, **{GLOBAL[name]: value for name, value in own.items()}}
-    members.moved = {GLOBAL[name]: f"per_layer_config.{layer}.{name}" for name in own}
+    members.file = {**members.file, **{GLOBAL_MEMBERS[name]: value for name, value in first.items()}}
+    members.moved = {GLOBAL_MEMBERS[name]: f"per_layer_config.{layer}.{name}" for name in first}
 
 
 # ---- all of it ----
 
 
+def _find_model(root: Dict[str, Any]) -> Tuple[Members, Optional[str]]:
+    """Returns the members of the model, or of its text model, with the defaults of its type, and the type's name."""
+    members = Members(root=root, file=root)
+    name = find_text(members)
+    kind = type_of(name)
+    if kind:
+        members.defaults, members.flags, members.changed = {**kind.defaults, **members.fills}, kind.flags, kind.changed
+    members.surveyed = "surveyed" in members.flags
+    members.kind = name or ""
+    members.within = path_of(root, members.file) or ""
+    return members, name
+
+
+def _set_facts(members: Members, extension: Dict[str, Any], name: Optional[str], reading: Reading) -> None:
+    """Sets the type of a model, and its facts for people: those of _posenc, or defaults."""
+    reading.type = (name or "(none)")[:60]
+    if name:
+        is_stated = member_of(members.file, "model_type").value == name
+        assumed = "assumed: what the class of the whole has for text"
+        reading.type_from = members.path("model_type") if is_stated else assumed
+    defaults = {"title": _one_line(members.root.get("_name_or_path"), ""), "source": "the configuration given",
+                "checked": "", "trained_numerics": ""}  # fmt: skip
+    reading.facts = {fact: _one_line(extension.get(fact), default) for fact, default in defaults.items()}
+
+
 def read_config(root: Any) -> Reading:
-    """Reads a configuration."""
+    """Reads a configuration. Its member _posenc may name the encoding, and has facts about presets."""
     if not isinstance(root, dict):
         holds = "an array" if isinstance(root, list) else "no object"
         raise Rejected(f'it holds {holds}: an object, {{"model_type": ...}}, is needed')
     dropped: Dict[str, Any] = {}
     root = without_unread(root, dropped)
-    members = Members(root=root, file=root)
-    name = find_text(members)
+    members, name = _find_model(root)
     kind = type_of(name)
-    members.defaults = {**kind.defaults, **members.fills} if kind else {}
-    members.flags, members.changed = (kind.flags, kind.changed) if kind else ((), {})
-    members.surveyed = "surveyed" in members.flags
-    members.kind = name or ""
-    members.within = path_of(root, members.file) or ""
-    reading = Reading(notes=members.notes, type=(name or "(none)")[:60])
-    stated = member_of(members.file, "model_type")
-    if name:
-        reading.type_from = (
-            members.path("model_type") if stated.value == name else "assumed: what the class of the whole has for text"
-        )
+    reading = Reading(notes=members.notes)
+    extension = root["_posenc"] if isinstance(root.get("_posenc"), dict) else {}
+    _set_facts(members, extension, name, reading)
     if "tower" not in members.flags:
         _apply_per_layer_config(members)
-    extension = root["_posenc"] if isinstance(root.get("_posenc"), dict) else {}
     template = Part(decodes=extension.get("decodes") is not False)
     _read_encoding(members, extension.get("encoding"), kind, name, template)
     _refine_encoding(members, kind, template)
     _check_embedding_type(members, template.encoding)
     _set_encoding_origin(extension, template)
-    facts = {"title": _one_line(root.get("_name_or_path"), ""), "source": "the configuration given", "checked": "",
-             "trained_numerics": ""}  # fmt: skip
-    reading.facts = {name: _one_line(extension.get(name), default) for name, default in facts.items()}
     if kind and kind.note:
         members.note(kind.note)
     reading.parts = _read_parts(members, template)

@@ -1,10 +1,15 @@
-"""Reads sinusoids and learned tables that are added to embeddings of tokens, patches or time series."""
+"""Reads sinusoids and learned tables that are added to embeddings of tokens, patches or time series.
+
+config.py calls these functions by the flags of a model type. ViT with {"image_size": 224, "patch_size": 16} and the
+flags "patches class_token" has a table of 14 x 14 rows for patches and one for the class: length 197.
+"""
 
 from typing import Sequence
 
 from .members import KEEP, MOST, Members, Default, member_of
 from .part import Part
 
+# Names of members, in the notation of members.py.
 LENGTH = (
     "max_position_embeddings n_positions seq_length max_seq_len model_max_length n_ctx max_source_positions "
     "max_encoder_position_embeddings max_speech_positions / block_size"
@@ -12,10 +17,11 @@ LENGTH = (
 WIDTH = "hidden_size n_embd n_embed d_model dim emb_dim embed_dim"
 HEADS = "num_attention_heads n_head n_heads num_heads"
 LAYERS = "num_hidden_layers n_layer n_layers num_layers decoder_num_hidden_layers / encoder_layers"
+IMAGE = "pretrain_image_size max_img_size max_image_size / image_size.{0} image_size input_size"  # {0}: the axis
+PATCH = "patch_stride.{0} / patch_size.{0} patch_size"
+
 ENDLESS = 2048  # positions in cases of a model without a longest position
 SIDE = 16384  # pixels, patches or frames at most
-IMAGE = "pretrain_image_size max_img_size max_image_size / image_size.{0} image_size input_size"
-PATCH = "patch_stride.{0} / patch_size.{0} patch_size"
 
 
 def read_sizes(members: Members, part: Part) -> None:
@@ -85,7 +91,7 @@ def read_offsets(members: Members, part: Part) -> None:
 
 
 def read_stacked_frames(members: Members, part: Part) -> None:
-    """Reads a spectrogram of which several frames are a token."""
+    """Reads a spectrogram of which several frames are one token."""
     members.read_whole(part, "image", "num_mel_bins", 1, SIDE)
     members.read_whole(part, "patch", "num_stacked_frames", 1, SIDE)
     part.set("width", part.image * part.patch, "image * patch")
@@ -125,11 +131,12 @@ def read_patches(members: Members, part: Part, flags: Sequence[str]) -> None:
         members.read_whole(part, "width", "embed_dim")
     if "image_table" in flags:
         part.set("first", 1)
-    if pictures or "tubelets" in flags:
-        of = "tubelet_size.{}" if "tubelets" in flags else PATCH
-        _read_side(members, part, IMAGE.format(0), of.format(1 if "tubelets" in flags else 0), "side")
-        _read_side(members, part, IMAGE.format(1), of.format(2 if "tubelets" in flags else 1), "columns")
+    if pictures:
+        _read_side(members, part, IMAGE.format(0), PATCH.format(0), "side")
+        _read_side(members, part, IMAGE.format(1), PATCH.format(1), "columns")
     if "tubelets" in flags:
+        _read_side(members, part, IMAGE.format(0), "tubelet_size.1", "side")
+        _read_side(members, part, IMAGE.format(1), "tubelet_size.2", "columns")
         members.read_whole(part, "image", "num_frames", 1, SIDE)
         members.read_whole(part, "patch", "tubelet_size.0", 1, SIDE)
         part.set("columns", part.image // part.patch * part.columns, "image / patch * columns")
@@ -230,13 +237,8 @@ def read_spread(members: Members, part: Part) -> None:
     members.read_whole(part, "patch", "patch_stride.1", 1, SIDE)
     part.set("length", part.image // part.patch * part.side, "image / patch * side")
     part.set("rows", part.length, "length")
-    members.note(SPREAD)
-
-
-SPREAD = (
-    "Its code makes a table as large as the picture of a small one, interpolated, and of one of a window, repeated: "
-    "what is checked and timed here adds its rows"
-)
+    members.note("Its code makes a table as large as the picture of a small one, interpolated, and of one of a window, "
+                 "repeated: what is checked and timed here adds its rows")  # fmt: skip
 
 
 # ---- tables of stacks ----
@@ -290,5 +292,5 @@ def read_speech(members: Members, part: Part) -> None:
 
 
 def read_theta(members: Members, part: Part) -> None:
-    """Reads the base of sinusoids, where a file says one."""
+    """Reads the base of sinusoids, if the file has one."""
     members.read_number(part, "rope_theta", "rope_theta", 1e-6, 1e30, KEEP)

@@ -1,6 +1,7 @@
 """Counts the layers that rotate, by the lists and patterns of the file or the rule of the class.
 
-Other layers attend without a rotation, or mix tokens without attention.
+Other layers attend without a rotation, or mix tokens without attention. rotation.py calls these functions, which reduce
+part.layers: with 48 layers and no_rope_layer_interval 4, 36 rotate.
 """
 
 from typing import Any, Callable, Dict, List, Tuple
@@ -18,15 +19,17 @@ def count_attending_by_step(members: Members, part: Part) -> None:
 
 
 def _attends(kind: Any) -> bool:
+    """Returns whether layers of a type attend: "full_attention" and "hybrid" do, "linear_attention" does not."""
     return isinstance(kind, str) and ("hybrid" in kind or ("attention" in kind and "linear" not in kind))
 
 
-# Members that list which layers attend. Each function returns for every layer whether it does.
+# Members that list which layers attend. Each function takes the list and the number of layers, and returns for every
+# layer whether it attends.
 ATTENDING: Dict[str, Callable[[List[Any], int], List[bool]]] = {
-    "attn_layer_indices": lambda stated, layers: [layer in stated for layer in range(layers)],
-    "layers_block_type": lambda stated, layers: [_attends(one) for one in stated],
-    "layer_types": lambda stated, layers: [_attends(one) for one in stated],
-    "block_types": lambda stated, layers: [_attends(stated[layer % len(stated)]) for layer in range(layers)],
+    "attn_layer_indices": lambda indices, layers: [layer in indices for layer in range(layers)],
+    "layers_block_type": lambda kinds, layers: [_attends(kind) for kind in kinds],
+    "layer_types": lambda kinds, layers: [_attends(kind) for kind in kinds],
+    "block_types": lambda kinds, layers: [_attends(kinds[layer % len(kinds)]) for layer in range(layers)],
 }
 
 
@@ -38,12 +41,12 @@ def count_attending_layers(members: Members, part: Part) -> None:
         members.reject(f"layer_types has {len(listed)} items: one for each of {layers} layers is needed")
     if "hybrid" in members.flags:
         count_attending_by_step(members, part)
-    for name, which in ATTENDING.items():
+    for name, attending_layers in ATTENDING.items():
         found = members.find(name) if name in members.defaults else Member(None, name)
         if found.value is None and name == "attn_layer_indices" in members.defaults:
             members.reject("attn_layer_indices is not there: then none of its layers attends, and positions come from "
                            "its state spaces alone")  # fmt: skip
-        attend = which(found.value, layers) if isinstance(found.value, list) and found.value else []
+        attend = attending_layers(found.value, layers) if isinstance(found.value, list) and found.value else []
         if attend and not any(attend):
             members.reject(f"none of its {len(attend)} layers attends ({name}): one that does is needed")
         if not all(attend):
@@ -57,7 +60,7 @@ def count_unrotated_layers(members: Members, part: Part) -> None:
     """Subtracts the layers that do not rotate: those that the file lists, or one in every `step`."""
     found = members.find("no_rope_layers layer_rope_theta")
     layers = found.value if isinstance(found.value, list) else []
-    unrotated = sum(not layer or not is_number(layer) and layer is not True for layer in layers)
+    unrotated = sum(not rotates or (not is_number(rotates) and rotates is not True) for rotates in layers)
     if unrotated:
         members.note(f"{unrotated} of {len(layers)} layers do not rotate ({found.name})")
     if layers:
@@ -77,7 +80,8 @@ def count_unrotated_layers(members: Members, part: Part) -> None:
         part.layers -= unrotated
 
 
-# Rules of classes that fix which layers attend to all positions, for files without a list of layers.
+# Rules of classes that fix which layers attend to all positions, for files without a list of layers: each takes the
+# number of a layer, and how many there are.
 FULL_ATTENTION: Dict[str, Callable[[int, int], bool]] = {
     "flint": lambda layer, layers: layer < 2 or layer % 4 == 1 or layer == layers - 1,
     "kolibri1": lambda layer, layers: layer % 5 == 4,
@@ -90,7 +94,7 @@ def _always_rotates(members: Members, layers: int) -> List[bool]:
         return [False] * layers
     listed, first = (members.file.get(key) for key in ("mlp_layer_types", "first_k_dense_replace"))
     if isinstance(listed, list):
-        return [one == "dense" for one in listed[:layers]] + [False] * (layers - len(listed))
+        return [kind == "dense" for kind in listed[:layers]] + [False] * (layers - len(listed))
     return [is_number(first) and layer < first for layer in range(layers)]
 
 
@@ -98,10 +102,10 @@ def _attends_fully(members: Members, part: Part) -> Tuple[List[bool], str]:
     """Returns for each layer whether it attends to all positions, and the name of the member that states it."""
     listed, layers = member_of(members.file, "layer_types"), range(part.layers)
     if isinstance(listed.value, list) and listed.value:
-        return [one != "sliding_attention" for one in listed.value], listed.name
-    by_class = FULL_ATTENTION.get(members.kind)
-    if by_class:
-        return [by_class(layer, part.layers) for layer in layers], "its class"
+        return [kind != "sliding_attention" for kind in listed.value], listed.name
+    rule_of_class = FULL_ATTENTION.get(members.kind)
+    if rule_of_class:
+        return [rule_of_class(layer, part.layers) for layer in layers], "its class"
     names = "sliding_window_pattern global_attn_every_n_layers"
     pattern = members.find(names)
     marks = pattern.value
@@ -110,15 +114,20 @@ def _attends_fully(members: Members, part: Part) -> Tuple[List[bool], str]:
     members.read_whole(part, "step", names, default=4)
     if part.step < 1:
         members.reject(f"{pattern.name} is {part.step}: a whole number of layers, from 1, is needed")
-    # The dense layers that cohere2_moe begins with have a pattern of their own.
-    first = members.file.get("first_k_dense_replace") if members.kind == "cohere2_moe" else 0
-    begin = int(max(0, min(first, part.layers))) if is_number(first) else 0
-    own = members.file.get("prefix_dense_sliding_window_pattern", 1)
-    if not isinstance(own, int) or own < 1:
-        members.reject(f"prefix_dense_sliding_window_pattern is {own}: a whole number of layers, from 1, is needed")
-    return [
-        layer % own == own - 1 if layer < begin else (layer - begin) % part.step == part.step - 1 for layer in layers
-    ], pattern.name or "its class"
+    dense, dense_step = _dense_pattern(members, part.layers)
+    full = [layer % dense_step == dense_step - 1 for layer in range(dense)]
+    full += [layer % part.step == part.step - 1 for layer in range(part.layers - dense)]
+    return full, pattern.name or "its class"
+
+
+def _dense_pattern(members: Members, layers: int) -> Tuple[int, int]:
+    """Returns how many dense layers cohere2_moe begins with, and the step of the pattern that these have."""
+    stated = members.file.get("first_k_dense_replace") if members.kind == "cohere2_moe" else 0
+    dense = int(max(0, min(stated, layers))) if is_number(stated) else 0
+    step = members.file.get("prefix_dense_sliding_window_pattern", 1)
+    if not isinstance(step, int) or step < 1:
+        members.reject(f"prefix_dense_sliding_window_pattern is {step}: a whole number of layers, from 1, is needed")
+    return dense, step
 
 
 def count_sliding_layers(members: Members, part: Part) -> None:
@@ -129,7 +138,8 @@ def count_sliding_layers(members: Members, part: Part) -> None:
         if "needs_window" in members.flags:
             members.reject("sliding_window is null, and only layers with a window rotate: a number is needed")
     full, source = _attends_fully(members, part)
-    unrotated = sum(is_full and not forced for is_full, forced in zip(full, _always_rotates(members, len(full))))
+    always = _always_rotates(members, len(full))
+    unrotated = sum(is_full and not rotates for is_full, rotates in zip(full, always))
     if unrotated == len(full):
         members.reject(f"none of its {len(full)} layers rotates: all attend to all positions ({source})")
     if unrotated:

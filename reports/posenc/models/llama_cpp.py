@@ -1,10 +1,14 @@
 """Reads the metadata of a GGUF file as llama.cpp does: how the model encodes positions.
 
-architectures.txt has the facts about architectures that files lack. Sources: ggml-org/llama.cpp, src/llama-model.cpp,
-src/llama-context.cpp and src/models; ggml-org/ggml, ggml_rope_ext.
+model.py calls read_llama_cpp() with the keys that gguf.py found. The architecture "llama" with attention.head_count 32,
+attention.head_count_kv 8 and rope.freq_base 500000 has one part: rope_interleaved, heads 32, key_heads 8, rope_theta
+500000. architectures.txt has the facts about architectures that files lack.
+
+Sources: ggml-org/llama.cpp, src/llama-model.cpp, src/llama-context.cpp and src/models; ggml-org/ggml, ggml_rope_ext.
 """
 
 import functools
+import itertools
 import math
 import re
 from dataclasses import dataclass, replace
@@ -18,7 +22,7 @@ from .scaling import PICTURE, check_frequencies
 from .types import rows
 from .uncovered import note_besides
 
-# Keys of rope, and the flags, kinds or names of architectures that read them; "" if all do.
+# Keys of rope, and the architectures that read them, by flag, encoding or name; "" if all do.
 ROPE_KEYS = {
     "freq_base": "", "dimension_count": "", "scale_linear": "", "freq_base_swa": "slides slides_if",
     "dimension_count_swa": "slides slides_if", "dimension_sections": "mrope imrope mrope_or_norm mrope_or_neox",
@@ -33,18 +37,20 @@ ATTENTION_KEYS = (
     "causal clamp_kqv max_alibi_bias q_lora_rank kv_lora_rank relative_buckets_count sliding_window "
     "sliding_window_pattern scale output_scale value_scale temperature_length temperature_scale shared_kv_layers"
 ).split()
-STOPS = float(1 << 60)  # a factor that stops a pair: the converter of Gemma 4 writes 1e30
+STOPS = float(1 << 60)  # a factor from here on stops the rotation of a pair: the converter of Gemma 4 writes 1e30
 # Tensors that divide frequencies: of short sequences, of long ones, of any.
 SHORT_FACTORS, LONG_FACTORS, FACTORS = "rope_factors_short.weight", "rope_factors_long.weight", "rope_freqs.weight"
+# Layers with and without a window make one part if all of these are equal.
+ALIKE = ("key_heads", "head_dim", "rotary_dim", *Frequencies.__dataclass_fields__)
 
 
 class Architecture(NamedTuple):
-    """A row of architectures.txt."""
+    """A row of architectures.txt, whose head explains encodings, flags and patterns."""
 
     name: str
-    what: str
+    encoding: str  # norm, neox, mrope, imrope, mrope_or_norm, mrope_or_neox, learned, t5, alibi or rejected
     flags: Tuple[str, ...]
-    pattern: str
+    pattern: str  # "4": the last of every 4 layers has full attention; "first 4": the first; "": the file states it
     note: str
 
 
@@ -52,22 +58,23 @@ class Architecture(NamedTuple):
 def architectures() -> Dict[str, Architecture]:
     """Returns the table."""
     return {
-        name: Architecture(name, what, tuple(flags.split()), pattern, note)
-        for name, what, flags, pattern, note in rows(Path(__file__).parent / "architectures.txt", 5)
+        name: Architecture(name, encoding, tuple(flags.split()), pattern, note)
+        for name, encoding, flags, pattern, note in rows(Path(__file__).parent / "architectures.txt", 5)
     }
 
 
-def _truth(value: Any) -> bool:
-    return value is True or (isinstance(value, int) and not isinstance(value, bool) and value > 0)
+def _is_set(value: Any) -> bool:
+    """Returns whether an item of a list of layers is true or a number above 0."""
+    return value is True or (is_number(value) and isinstance(value, int) and value > 0)
 
 
 @dataclass
 class Gguf:
-    """A GGUF file that is being read."""
+    """A GGUF file that is being read. read(), at the end, has the order of the steps."""
 
     members: Members
     kind: Architecture
-    parts: List[Part]
+    parts: List[Part]  # the result
 
     def has_flag(self, flag: str) -> bool:
         """Returns whether the table has a flag for the architecture."""
@@ -86,13 +93,13 @@ class Gguf:
                 self.members.reject(f"rope.{name[:60]} is a key that this reader does not know: it may change the "
                                     "numbers")  # fmt: skip
             readers = ROPE_KEYS[name].split()
-            if readers and not {self.kind.what, self.kind.name, *self.kind.flags} & set(readers):
+            if readers and not {self.kind.encoding, self.kind.name, *self.kind.flags} & set(readers):
                 self.members.note(f"llama.cpp does not read rope.{name} of such a model")
 
     # ---- heads ----
 
     def merge_key_heads_by_type(self) -> None:
-        """Replaces a list of key heads by one number for each kind of layer."""
+        """Replaces a list of key heads by one number for layers of full attention, and one for those with a window."""
         attention = self.members.file.setdefault("attention", {})
         attention.pop("head_count_kv_sliding", None)
         heads, pattern = attention.get("head_count_kv"), attention.get("sliding_window_pattern") or []
@@ -101,9 +108,9 @@ class Gguf:
         if len(heads) > len(pattern):
             self.members.reject(f"attention.head_count_kv has {len(heads)} numbers, and "
                                 f"attention.sliding_window_pattern {len(pattern)}: as many are needed")  # fmt: skip
-        counts = [0, 0]
+        counts = [0, 0]  # of layers with full attention, with a window
         for layer, count in enumerate(heads):
-            slides = int(_truth(pattern[layer]))
+            slides = int(_is_set(pattern[layer]))
             counts[slides] = counts[slides] or count
             if counts[slides] != count:
                 self.members.reject(f"attention.head_count_kv is {count} of layer {layer} and {counts[slides]} of "
@@ -127,16 +134,16 @@ class Gguf:
             return 0
 
         def of_layer(layer: int) -> Tuple[int, int]:
+            """Returns the heads of queries and of keys."""
             queries, keys = (value[layer] if isinstance(value, list) else value for value in lists.values())
             return queries or 0, queries or 0 if keys is None else keys
 
-        each = [of_layer(layer) for layer in range(blocks)]
-        some = [heads for heads in each if min(heads) > 0]
-        first = some[0] if some else (0, 0)
-        alike = some.count(first)
-        if len(some) > alike:
-            self.members.note(f"{len(some) - alike} of {blocks} layers have other numbers of heads than the first: not "
-                              "covered")  # fmt: skip
+        attending = [heads for heads in map(of_layer, range(blocks)) if min(heads) > 0]
+        first = attending[0] if attending else (0, 0)
+        alike = attending.count(first)
+        if len(attending) > alike:
+            self.members.note(f"{len(attending) - alike} of {blocks} layers have other numbers of heads than the "
+                              "first: not covered")  # fmt: skip
         for name, count in zip(lists, first):
             if lists[name] is not None:
                 attention[name] = count
@@ -145,33 +152,43 @@ class Gguf:
     # ---- axes ----
 
     def read_sections(self, part: Part) -> None:
-        """Reads how three axes share the pairs of a head."""
+        """Reads how three axes share the pairs of a head: rope.dimension_sections [16, 24, 24, 0] of 64 pairs."""
         found = self.members.find("rope.dimension_sections")
         sections = found.value if isinstance(found.value, list) else []
-        sections = [n if isinstance(n, int) else 0 for n in sections[:4]]
+        sections = [pairs if isinstance(pairs, int) else 0 for pairs in sections[:4]]
         total = sum(sections)
         sections += [0] * (4 - len(sections))
-        if "_" in self.kind.what and (sections[0] <= 0 or sections[1] <= 0):
+        if "_or_" in self.kind.encoding and (sections[0] <= 0 or sections[1] <= 0):
             return
         if min(sections[:3]) < 1 or sections[3] != 0 or total != part.rotary_dim // 2:
             what = "missing" if found.value is None else "of other numbers"
             self.members.reject(f"{found.name} is {what}: three numbers of pairs and a 0 are needed, which add up to "
                                 f"{part.rotary_dim // 2}, half of rope.dimension_count")  # fmt: skip
-        turns = self.kind.what == "imrope"
-        past = sum(pair >= 3 * sections[pair % 3] for pair in range(total)) if turns else 0
+        interleaved = self.kind.encoding == "imrope"
+        past = sum(pair >= 3 * sections[pair % 3] for pair in range(total)) if interleaved else 0
         if past:
             self.members.note(f"ggml turns {past} pairs past the sections by a fourth axis, which is 0 for text: here "
                               "they turn with the first")  # fmt: skip
-        part.mrope_section, part.mrope_layout = tuple(sections[:3]), "qwen3_vl" if turns else "qwen2_vl"
+        part.mrope_section, part.mrope_layout = tuple(sections[:3]), "qwen3_vl" if interleaved else "qwen2_vl"
         part.picture = PICTURE
         part.encoding = "rope_half"
 
     # ---- scaling ----
 
-    def _read_factors(self, name: str, part: Part) -> Optional[Tuple[float, ...]]:
+    def _reads_factors(self, name: str, kind: str) -> bool:
+        """Returns whether llama.cpp reads a tensor beside a scaling of this kind."""
+        longrope = kind == "longrope"
+        if name == FACTORS:
+            return self.has_flag("factors") and not longrope
+        return self.has_flag("always_long") or (self.has_flag("long") and longrope)
+
+    def _read_factors(self, name: str, part: Part, kind: str) -> Optional[Tuple[float, ...]]:
+        """Returns the factors of a tensor, times that of the keys; None if the file lacks the tensor."""
         factors = self.members.file["tensors"].get(name)
         if factors is None:
             return None
+        if not self._reads_factors(name, kind):
+            self.members.reject(f"the tensor {name}: such a model has none where its scaling is {kind}")
         pairs = part.rotary_dim // 2
         member, accepted = Member(factors[:pairs], name), Range(0.0009765625, 1e38, whole=False)
         found = read_numbers(self.members, member, pairs, ", one for each pair,", accepted)
@@ -179,17 +196,7 @@ class Gguf:
 
     def _scale_by_tensors(self, part: Part, kind: str) -> None:
         """Divides angles by factors: at any length, or by short ones up to the trained context and long ones after."""
-        longrope = kind == "longrope"
-        reads = {FACTORS: self.has_flag("factors") and not longrope}
-        reads[SHORT_FACTORS] = reads[LONG_FACTORS] = self.has_flag("always_long") or (
-            self.has_flag("long") and longrope
-        )
-        found = {}
-        for name in (FACTORS, SHORT_FACTORS, LONG_FACTORS):
-            if name in self.members.file["tensors"] and not reads[name]:
-                self.members.reject(f"the tensor {name}: such a model has none where its scaling is {kind}")
-            found[name] = self._read_factors(name, part)
-        fixed, short, long = found[FACTORS], found[SHORT_FACTORS], found[LONG_FACTORS]
+        fixed, short, long = (self._read_factors(name, part, kind) for name in (FACTORS, SHORT_FACTORS, LONG_FACTORS))
         if not fixed and not short and not long:
             return
         if not fixed and not (short and long):
@@ -198,13 +205,11 @@ class Gguf:
         if kind == "yarn":
             self.members.reject("rope.scaling.type is yarn beside a tensor of factors: one of them is needed")
         part.set_origin("scaling", f"the tensor {FACTORS if fixed else SHORT_FACTORS}")
-        turning = 0
-        while fixed and turning < len(fixed) and fixed[turning] == part.factor:
-            turning += 1
-        if fixed and 0 < turning < len(fixed) and all(factor >= STOPS for factor in fixed[turning:]):
-            self.members.note(f"The factors of {FACTORS} stop all pairs but the first {turning}; of such a scaling "
+        rotating = sum(1 for _ in itertools.takewhile(lambda factor: factor == part.factor, fixed or ()))
+        if fixed and 0 < rotating < len(fixed) and all(factor >= STOPS for factor in fixed[rotating:]):
+            self.members.note(f"The factors of {FACTORS} stop all pairs but the first {rotating}; of such a scaling "
                               "numerics mode ggml_f32 has no tables")  # fmt: skip
-            part.partial_rotary_factor = (turning + 0.5) / len(fixed)
+            part.partial_rotary_factor = (rotating + 0.5) / len(fixed)
             part.scaling = "proportional"
             return
         part.scaling, part.factor = "longrope", 1.0
@@ -218,19 +223,22 @@ class Gguf:
             )
 
     def _scale_yarn(self, part: Part) -> None:
+        """Sets YaRN, whose attention factor yarn_log_multiplier changes (mscale and mscale_all_dim of DeepSeek)."""
+
         def magnitude(mscale: float) -> float:
             return 0.1 * mscale * math.log(part.factor) + 1
 
         multiplier = part.mscale_all_dim * (10 if self.has_flag("log10") else 1)
-        own = self.kind.name == "deepseek2" and abs(multiplier - 1) > 1e-6
-        part.attention_factor *= (
-            magnitude(multiplier if own else 1) / magnitude(multiplier) if multiplier > 0 else magnitude(1)
-        )
+        if multiplier > 0:
+            counts_twice = self.kind.name == "deepseek2" and abs(multiplier - 1) > 1e-6
+            part.attention_factor *= magnitude(multiplier if counts_twice else 1) / magnitude(multiplier)
+        else:
+            part.attention_factor *= magnitude(1)
         part.mscale_all_dim = 0.0
         part.scaling = "yarn"
 
-    def scale(self, part: Part) -> None:
-        """Reads how frequencies are scaled."""
+    def _read_scaling_type(self, part: Part) -> str:
+        """Returns rope.scaling.type: none, linear (also without the key), yarn or longrope."""
         members = self.members
         found = members.find("rope.scaling.type")
         kind = "linear" if found.value is None else found.value
@@ -243,6 +251,12 @@ class Gguf:
         if self.kind.name == "grok" and extends is not None and not (extends == 1 and kind == "yarn"):
             members.reject(f"rope.scaling.yarn_ext_factor is {extends:g} with a scaling of type {kind}: 1 with yarn is "
                            "needed")  # fmt: skip
+        return str(kind)
+
+    def scale(self, part: Part) -> None:
+        """Sets how frequencies are scaled: by alpha, by tensors, or else by the factor of the keys."""
+        members = self.members
+        kind = self._read_scaling_type(part)
         if part.factor <= 0 or kind == "none":
             part.factor = 1.0
         if part.factor < 1:
@@ -268,17 +282,26 @@ class Gguf:
         else:
             part.scaling = "linear"
 
-    # ---- layers that slide ----
+    # ---- layers with a window, which slides ----
 
-    def _count_full(self, layers: int, every: int, first: bool) -> int:
+    def _count_by_pattern(self, layers: int, every: Optional[int] = None) -> int:
+        """Returns how many of the layers the pattern of the table counts, or one in `every`."""
+        number = re.search(r"\d+", self.kind.pattern)
+        if every is None:
+            every = int(number[0]) if number else 0
+        if every < 1:
+            return 0
+        return -(-layers // every) if self.kind.pattern.startswith("first") else layers // every
+
+    def _count_full(self, layers: int) -> int:
         """Returns how many layers have full attention, by the file's list or number, or the table's."""
-        own = self.members.find_value("attention.sliding_window_pattern")
-        if isinstance(own, list):
-            return sum(not _truth(one) for one in own[:layers])
-        every = own if isinstance(own, int) else every
-        return (layers + (every - 1 if first else 0)) // every if every >= 1 else 0
+        stated = self.members.find_value("attention.sliding_window_pattern")
+        if isinstance(stated, list):
+            return sum(not _is_set(slides) for slides in stated[:layers])
+        return self._count_by_pattern(layers, stated if isinstance(stated, int) else None)
 
     def _has_sliding(self, layers: int) -> bool:
+        """Returns whether some layers have a window."""
         window = self.members.find_value("attention.sliding_window")
         if self.has_flag("by_layers"):
             return self.has_flag("slides_if") and layers == 64
@@ -287,14 +310,14 @@ class Gguf:
         return self.has_flag("slides") or (self.has_flag("slides_if") and is_number(window) and window > 0)
 
     def _make_sliding(self, full: Part) -> Part:
-        """Returns the rotation of the layers that slide."""
+        """Returns the rotation of the layers with a window: that of `full`, with a base or heads of their own."""
         part = replace(full, name="sliding", origins=dict(full.origins))
         if self.has_flag("plain") or self.has_flag("unscaled"):
             part.scaling = "none"
             part.factor = part.partial_rotary_factor = part.attention_factor = 1.0
         if self.has_flag("plain"):
-            by = self.members.find_value("rope.scaling.attn_factor")
-            part.attention_factor = float(by) if is_number(by) else 1.0
+            stated = self.members.find_value("rope.scaling.attn_factor")
+            part.attention_factor = float(stated) if is_number(stated) else 1.0
             part.rope_theta = 10000.0
             part.set_origin("rope_theta", "llama.cpp's constant for layers that slide")
         members = self.members
@@ -309,63 +332,62 @@ class Gguf:
             part.rope_theta = full.rope_theta
         return part
 
-    def _count_unrotated(self, part: Part, every: int, first: bool) -> None:
-        own = self.members.find_value("rope.freq_base_swa")
-        if is_number(own) and own != part.rope_theta:
-            self.members.reject(f"rope.freq_base_swa is {own:g} beside a base of {part.rope_theta:g}: one base is "
+    def _subtract_unrotated(self, part: Part) -> None:
+        """Subtracts the layers of the pattern, which do not rotate in this architecture."""
+        own_base = self.members.find_value("rope.freq_base_swa")
+        if is_number(own_base) and own_base != part.rope_theta:
+            self.members.reject(f"rope.freq_base_swa is {own_base:g} beside a base of {part.rope_theta:g}: one base is "
                                 "known of a model whose layers do not all turn")  # fmt: skip
-        unrotated = (part.layers + (every - 1 if first else 0)) // every
+        unrotated = self._count_by_pattern(part.layers)
         self.members.note(f"{unrotated} of {part.layers} layers do not rotate (its architecture)")
         part.layers -= unrotated
 
     def add_layers(self, part: Part) -> None:
-        """Adds the rotation of all layers, or one of those of full attention and one of those that slide."""
-        slides, members, pattern = self._has_sliding(part.layers), self.members, self.kind.pattern
-        if slides and not pattern and members.find_value("attention.sliding_window_pattern") is None:
+        """Adds the rotation of all layers, or one of those with full attention and one of those with a window."""
+        slides, members = self._has_sliding(part.layers), self.members
+        if slides and not self.kind.pattern and members.find_value("attention.sliding_window_pattern") is None:
             members.reject("attention.sliding_window_pattern is missing: a list that says which layers slide is needed")
-        number = re.search(r"\d+", pattern)
-        every, first = int(number[0]) if number else 0, pattern.startswith("first")
-        full = self._count_full(part.layers, every, first) if slides else part.layers
+        full = self._count_full(part.layers) if slides else part.layers
         self.parts.append(part)
         if self.has_flag("rests") or (self.has_flag("rests_if") and slides):
-            self._count_unrotated(part, every, first)
+            self._subtract_unrotated(part)
             return
-        if slides and self.has_flag("alone"):
+        if not slides:
+            return
+        if self.has_flag("alone"):
             members.note(
                 f"{full} of {part.layers} layers do not rotate: those that attend to all positions (its architecture)"
             )
             part.layers -= full
             return
-        if not slides:
-            return
         sliding = self._make_sliding(part)
-        same = all(getattr(part, name) == getattr(sliding, name) for name in SAME)
-        if same:
+        if all(getattr(part, name) == getattr(sliding, name) for name in ALIKE):
             return
         members.note(f"{full} of {part.layers} layers have full attention, the others slide")
         part.name = "full"
         sliding.layers, part.layers = part.layers - full, full
-        for one in (part, sliding):
-            one.set_origin("layers", f"{members.before}block_count, and which of them slide")
+        for rotation in (part, sliding):
+            rotation.set_origin("layers", f"{members.before}block_count, and which of them slide")
         self.parts.append(sliding)
 
     # ---- parts ----
 
     def _read_encoding(self, part: Part) -> bool:
         """Sets which encoding it is. Returns whether only the number of Baichuan's layers says that."""
-        layers, what = self.members.find_value("block_count"), self.kind.what
+        layers, encoding = self.members.find_value("block_count"), self.kind.encoding
         by_layers = self.has_flag("by_layers") and not self.has_flag("slides_if")
         if by_layers and layers not in (32, 40):
             self.members.reject(f"block_count is {layers}: of a baichuan model 32 (a rotation) or 40 (ALiBi) is needed "
                                 "to know its encoding")  # fmt: skip
         part.set_origin("encoding", "block_count" if by_layers else "general.architecture", 0)
-        turns = "rope_interleaved" if "norm" in what else "rope_half"
-        part.encoding = what if what in ("learned", "t5", "alibi") else turns
+        rotation = "rope_interleaved" if "norm" in encoding else "rope_half"
+        part.encoding = encoding if encoding in ("learned", "t5", "alibi") else rotation
         if by_layers and layers == 40:
             part.encoding = "alibi"
         return by_layers
 
     def _read_sizes(self, part: Part) -> None:
+        """Reads the sizes that all architectures have."""
         members = self.members
         members.read_whole(part, "length", "context_length")
         members.read_whole(part, "width", "embedding_length")
@@ -377,6 +399,7 @@ class Gguf:
         members.read_whole(part, "head_dim", "attention.key_length", default=width)
 
     def _read_rotation(self, part: Part) -> None:
+        """Reads the sizes and the parameters of a rotation."""
         members = self.members
         members.read_divisor(part, "key_heads", "attention.head_count_kv", "heads", Default(part.heads, "heads"))
         whole = Default(part.head_dim, "head_dim")
@@ -404,9 +427,10 @@ class Gguf:
         if self.has_flag("alpha"):
             members.read_number(part, "mscale", "rope.scaling.alpha", 0, 1e6, 0.0)
 
-    def _read_other(self, part: Part, eight: bool) -> None:
+    def _read_other(self, part: Part, alibi_of_8: bool) -> None:
+        """Reads ALiBi, T5 or a learned table. With `alibi_of_8` slopes of ALiBi are fixed."""
         members = self.members
-        if part.encoding == "alibi" and eight:
+        if part.encoding == "alibi" and alibi_of_8:
             part.set("alibi_bias_max", 8.0)
         elif part.encoding == "alibi":
             members.read_number(part, "alibi_bias_max", "attention.max_alibi_bias", 1e-3, 64)
@@ -443,14 +467,11 @@ class Gguf:
             self.members.reject("rope.scaling.finetuned is false: such a model then encodes no positions")
         self.members.note("It forms its angles as numerics mode ggml_f32 does")
         part.dim = part.rotary_dim
-        if "mrope" in self.kind.what:
+        if "mrope" in self.kind.encoding:
             self.read_sections(part)
         self.scale(part)
         check_frequencies(self.members, part)
         self.add_layers(part)
-
-
-SAME = ("key_heads", "head_dim", "rotary_dim", *Frequencies.__dataclass_fields__)
 
 
 def read_llama_cpp(root: Dict[str, Any]) -> Reading:
@@ -460,9 +481,9 @@ def read_llama_cpp(root: Dict[str, Any]) -> Reading:
     members.note("As llama.cpp reads it")
     kind = architectures().get(name)
     if not kind:
-        known = ", ".join(one.name for one in architectures().values() if one.what != "rejected")
+        known = ", ".join(row.name for row in architectures().values() if row.encoding != "rejected")
         members.reject(f"general.architecture '{name[:60]}' is unknown; known: {known}")
-    if kind.what == "rejected":
+    if kind.encoding == "rejected":
         members.reject(f"general.architecture '{name}' is not read: {kind.note}")
     if kind.note:
         members.note(kind.note)

@@ -1,5 +1,8 @@
 """Reads members of a configuration by any of their names, and rejects values that are out of range.
 
+All readers of model files use it: members.read_whole(part, "width", "hidden_size n_embd") sets part.width, and the
+origin of its value.
+
 A parameter `names` is a list of names separated by blanks; the first one that is present counts. Names after a "/" are
 alternatives that may have other values. "a.b" is member b of an object a, and "a.0" the first item of a list a.
 """
@@ -9,9 +12,7 @@ from typing import Any, Dict, List, NamedTuple, NoReturn, Optional, Set, Tuple, 
 
 from .part import Origin, Part
 
-MOST = 1 << 24  # of a length, a width, a number of rows
-ALTERNATIVE = "/"
-# The default of a member is a text ("ignored") if the class has the member and does not read it.
+MOST = 1 << 24  # largest length, width and number of rows
 
 # Names that few classes read. If the defaults of a type were surveyed and lack such a name, the type does not read it.
 RARELY_READ = (
@@ -31,7 +32,7 @@ class Member(NamedTuple):
 
     value: Any
     name: str
-    path: str = ""  # in the file; "" if the file lacks the member
+    path: str = ""  # in the file, "text_config.head_dim"; "" if the file lacks the member
 
 
 class Default(NamedTuple):
@@ -78,8 +79,7 @@ def is_number(value: Any) -> bool:
 
 def member_of(where: Any, names: str) -> Member:
     """Returns the first of several members of an object that is there and not null."""
-    each = names.split()
-    for name in each:
+    for name in names.split():
         value = where
         for key in name.split("."):
             if isinstance(value, list):
@@ -88,12 +88,12 @@ def member_of(where: Any, names: str) -> Member:
                 value = value.get(key) if isinstance(value, dict) else None
         if value is not None:
             return Member(value, name)
-    return Member(None, each[0] if each else "")
+    return Member(None, (names.split() or [""])[0])
 
 
 def split_alternatives(names: str) -> List[List[str]]:
-    """Returns the names of each alternative."""
-    return [group.split() for group in names.split(ALTERNATIVE)]
+    """Returns the names of each alternative: "a b / c" has [a, b] and [c]."""
+    return [group.split() for group in names.split("/")]
 
 
 def path_of(root: Any, where: Any, before: str = "") -> Optional[str]:
@@ -115,7 +115,7 @@ class Members:
 
     root: Any  # the whole file
     file: Any  # the object that describes the model, or its text model
-    defaults: Dict[str, Any] = field(default_factory=dict)
+    defaults: Dict[str, Any] = field(default_factory=dict)  # a text if the class has the member and ignores it
     flags: Tuple[str, ...] = ()
     surveyed: bool = False  # the defaults list every member that the classes read
     notes: List[str] = field(default_factory=list)
@@ -124,8 +124,8 @@ class Members:
     rope_name: str = "rope_scaling"
     whose: str = ""  # follows "is missing" in a rejection
     kind: str = ""  # its model_type
-    within: str = ""  # path of the object in the file, with a dot behind it
-    before: str = ""  # of every key: "llama." in a GGUF file
+    within: str = ""  # path of `file` in `root`, with a dot behind it
+    before: str = ""  # prefix of every key: "llama." in a GGUF file
     moved: Dict[str, str] = field(default_factory=dict)  # paths of members that the file has at other places, by name
     fills: Dict[str, Any] = field(default_factory=dict)  # defaults of the text model in a model of several parts
     changed: Dict[str, Any] = field(default_factory=dict)  # defaults that differ in an older release of the classes
@@ -146,20 +146,22 @@ class Members:
     # ---- finding ----
 
     def _look_up_default(self, name: str) -> Tuple[bool, Any]:
+        """Returns whether there is a default, and its value. An item of a list has that of the list."""
         first, _, rest = name.partition(".")
         key = first if rest[:1].isdigit() else name
         return key in self.defaults, self.defaults.get(key)
 
     def reads(self, name: str, group: List[str]) -> bool:
         """Returns whether the classes of the type read a member, one of the names of a group."""
-        there, value = self._look_up_default(name)
-        if there:
+        has_default, value = self._look_up_default(name)
+        if has_default:
             return not isinstance(value, str)
         if not self.surveyed:
             return True
         return name not in RARELY_READ and not any(self._look_up_default(other)[0] for other in group)
 
     def _find_default(self, names: List[str]) -> Member:
+        """Returns the first default that the classes read."""
         for name in names:
             default_value = member_of(self.defaults, name)
             if default_value.value is not None and not isinstance(default_value.value, str):
@@ -173,16 +175,12 @@ class Members:
                 found = member_of(self.file, name)
                 if found.value is not None and self.reads(name, group):
                     self.mark_read(name)
-                    return self._with_path(found)
+                    return found._replace(path=self.path(found.name))
         return Member(None, (split_alternatives(names)[0] or [""])[0])
 
-    def _with_path(self, found: Member) -> Member:
-        return found._replace(path=self.path(found.name))
-
-    def path(self, name: str, where: Any = None) -> str:
-        """Returns the key of a member in the file."""
-        folder = self.within if where is None else path_of(self.root, where) or ""
-        return self.before + folder + (self.moved.get(name, name) if where is None else name)
+    def path(self, name: str) -> str:
+        """Returns the path of a member in the file: "text_config.head_dim"."""
+        return self.before + self.within + self.moved.get(name, name)
 
     def origin_in_rope(self, name: str, value: float = 0.0) -> Origin:
         """Returns the origin of a member of the object for scaling: of the file, or of the defaults of the class."""
@@ -228,57 +226,69 @@ class Members:
             self.reject(f"{name} is {value:.10g}: {accepted} is needed")
         return int(value) if accepted.whole else float(value)
 
+    def _check_name(self, name: str, group: List[str], quantity: str, value: float) -> None:
+        """Rejects another value of a name than the one that counts; of LOOSE_QUANTITIES it is noted and ignored."""
+        stated = member_of(self.file, name).value
+        if not is_number(stated):
+            return
+        if stated == value:
+            self.mark_read(name)
+        elif quantity not in LOOSE_QUANTITIES:
+            unread = "" if self.reads(name, group) else ", which the classes of this model_type do not read"
+            self.reject(f"{name} is {stated:.10g}{unread}, where {value:.10g} counts: they must agree")
+        elif name not in RARELY_READ or self.reads(name, group):
+            self.mark_read(name)
+            self.note(f"{name} is {stated:.10g}, which does not count: {value:.10g} does")
+
     def _check_agreement(self, names: str, quantity: str, value: float) -> None:
-        """Rejects another value under another name; of LOOSE_QUANTITIES it is noted and ignored."""
-        found_any = False
+        """Rejects a file that states another value by another name of the first alternative that it has."""
         for group in split_alternatives(names):
-            if found_any:
-                break
             for name in group:
-                stated = member_of(self.file, name).value
-                default_value = member_of(self.defaults, name).value
-                found_any |= stated is not None or (default_value is not None and not isinstance(default_value, str))
-                if not is_number(stated):
-                    continue
-                if stated == value:
-                    self.mark_read(name)
-                    continue
-                if name in RARELY_READ and not self.reads(name, group) and quantity in LOOSE_QUANTITIES:
-                    continue
-                if quantity in LOOSE_QUANTITIES:
-                    self.mark_read(name)
-                    self.note(f"{name} is {stated:.10g}, which does not count: {value:.10g} does")
-                    continue
-                unread = "" if self.reads(name, group) else ", which the classes of this model_type do not read"
-                self.reject(f"{name} is {stated:.10g}{unread}, where {value:.10g} counts: they must agree")
+                self._check_name(name, group, quantity, value)
+            if self._find_default(group).value is not None or member_of(self.file, " ".join(group)).value is not None:
+                return
+
+    def _use_default(self, part: Part, quantity: str, missing: Member, accepted: Optional[Range], default: Any) -> Any:
+        """Returns the default of a quantity, and sets its origin. `missing` has the name that the file lacks."""
+        if default is KEEP:
+            value = getattr(part, quantity)
+            if quantity not in part.origins:
+                part.origins[quantity] = Origin("assumed", self.before + missing.name, value=value)
+            return value
+        value, formula = default if isinstance(default, Default) else (default, "")
+        if formula != quantity:
+            kind, key = ("assumed", self.before + missing.name) if missing.name else ("derived", "")
+            part.origins[quantity] = Origin(kind, key, part.formula(formula), value)
+        if accepted and (value or formula) and not accepted.includes(value):
+            self.reject(f"{missing.name} is {value:.10g}: {accepted} is needed")
+        return value
+
+    def _note_assumed(self, name: str, value: float) -> None:
+        """Adds a default of the class to the list of what the file does not state."""
+        self.check_default(name, value)
+        text = f"{name} {value:.10g}"
+        if not any(text in known for known in self.assumed):
+            self.assumed.append(text)
 
     def _read(self, part: Part, quantity: str, names: str, accepted: Optional[Range], default: Any = REQUIRED) -> None:
-        read = quantity == "rope_theta" or self.reads(quantity, [quantity])
+        """Reads a quantity: from the object for scaling, from the file, from the class, or else the default.
+
+        Members of the file and of the object must agree.
+        """
+        class_reads = quantity == "rope_theta" or self.reads(quantity, [quantity])
         in_rope = member_of(self.rope, quantity)
-        inner = in_rope._replace(path=self.path(quantity, self.rope)) if read else Member(None, quantity)
+        inner = in_rope if class_reads else Member(None, quantity)
         outer = member_of(self.file, names)
         found = inner if inner.value is not None else self.find(names)
-        before = getattr(part, quantity)
         if found.value is not None or default is REQUIRED:
             value = self.check_value(found, accepted)
-            kind = "file" if found.path else "class"
-            part.origins[quantity] = Origin(kind, found.path or found.name, value=value)
-            if found is inner:
-                part.origins[quantity] = self.origin_in_rope(quantity, value)
-        elif default is KEEP:
-            value = before
-            if quantity not in part.origins:
-                part.origins[quantity] = Origin("assumed", self.before + found.name, value=value)
-            if in_rope.value is None:
+            origin = Origin("file" if found.path else "class", found.path or found.name, value=value)
+            part.origins[quantity] = self.origin_in_rope(quantity, value) if found is inner else origin
+        else:
+            value = self._use_default(part, quantity, found, accepted, default)
+            if default is KEEP and in_rope.value is None:
                 self._check_agreement(names, quantity, value)
                 return
-        else:
-            value, formula = default if isinstance(default, Default) else (default, "")
-            if formula != quantity:
-                kind, key = ("assumed", self.before + found.name) if found.name else ("derived", "")
-                part.origins[quantity] = Origin(kind, key, part.formula(formula), value)
-            if accepted and (value or formula) and not accepted.includes(value):
-                self.reject(f"{found.name} is {value:.10g}: {accepted} is needed")
         if inner.value is not None and outer.value is not None:
             beside = self.check_value(outer, accepted)
             if beside != value:
@@ -287,15 +297,12 @@ class Members:
         setattr(part, quantity, value)
         if accepted is None:
             return
-        if in_rope.value is not None and not read and in_rope.value != value:
+        if in_rope.value is not None and not class_reads and in_rope.value != value:
             stated = in_rope.value if is_number(in_rope.value) else 0
             self.reject(f"{quantity} in {self.rope_name} is {stated:.10g}, which the classes of this model_type do not "
                         "read: leave it out")  # fmt: skip
         if self.surveyed and inner.value is None and found.value is not None and self.find_in_file(names).value is None:
-            self.check_default(found.name, value)
-            text = f"{found.name} {value:.10g}"
-            if not any(text in one for one in self.assumed):
-                self.assumed.append(text)
+            self._note_assumed(found.name, value)
         self._check_agreement(names, quantity, value)
 
     def read_whole(

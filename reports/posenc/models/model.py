@@ -1,6 +1,7 @@
 """Reads a model file or a preset: which positional encodings it has, and the problems that check and time them.
 
-A file is named by its path, its folder, or org/name in the local cache of the Hugging Face hub.
+posenc explain and posenc explore call read_model() and preset(); the C program reads the record of a model. A file is
+named by its path, its folder, or org/name in the local cache of the Hugging Face hub.
 """
 
 import functools
@@ -29,7 +30,7 @@ TRAINED = {
     "torch_exp_f32": "The code it was published with forms its frequencies by exp in f32: numerics mode "
     "`torch_exp_f32` gives the numbers it was trained with, `exact` those of the formula.",
 }
-LONGEST = 40  # characters of a model's name in ids
+LONGEST_NAME = 40  # characters of a model's name in ids
 PRESETS = Path(__file__).parent / "presets.txt"
 NEEDED = "the path of a Hugging Face config.json, a params.json or a GGUF file"
 HUB_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*/[A-Za-z0-9._-]+")
@@ -41,9 +42,9 @@ LATER_SHARD = re.compile(r"-(?!00001)\d{5}-of-\d{5}\.gguf$")
 class Model:
     """A model: the data of its file, and its calls."""
 
-    name: str
+    name: str  # in ids: llama-3.1-8b
     reading: Reading
-    cases: List[Case]
+    cases: List[Case]  # problems to check and to time
     verify: List[str]  # problems that are only checked
 
     @property
@@ -73,7 +74,8 @@ class Model:
 # ---- places of files ----
 
 
-def _in_folder(folder: Path) -> Path:
+def _find_in_folder(folder: Path) -> Path:
+    """Returns the model file of a folder."""
     for name in ("config.json", "params.json"):
         if (folder / name).exists():
             return folder / name
@@ -90,7 +92,7 @@ def _in_folder(folder: Path) -> Path:
     return found[0]
 
 
-def _cache() -> Optional[Path]:
+def _hub_cache() -> Optional[Path]:
     """Returns the folder of the hub's local cache, as huggingface_hub finds it."""
     for variable, below in (
         ("HF_HUB_CACHE", ""), ("HF_HOME", "hub"), ("XDG_CACHE_HOME", "huggingface/hub"),
@@ -101,8 +103,9 @@ def _cache() -> Optional[Path]:
     return None
 
 
-def _in_cache(model: str) -> Path:
-    cache = _cache()
+def _find_in_cache(model: str) -> Path:
+    """Returns the file of org/name in the hub's local cache, at the commit that its branch main has there."""
+    cache = _hub_cache()
     if not cache:
         raise Rejected("there is no such file, and no HOME in which the hub's local cache would be")
     folder = cache / f"models--{model.replace('/', '--')}"
@@ -116,7 +119,7 @@ def _in_cache(model: str) -> Path:
                        f"folder of its config.json, {folder}/snapshots/COMMIT; no network is used")  # fmt: skip
     snapshot = folder / "snapshots" / commit
     try:
-        return _in_folder(snapshot)
+        return _find_in_folder(snapshot)
     except Rejected as why:
         text = f"there is no such file, and in the hub's local cache {snapshot}: {why}; no network is used"
         raise Rejected(text) from None
@@ -126,15 +129,16 @@ def find_file(text: str) -> Tuple[Path, str]:
     """Returns the file that a text means, and a sentence about how it was found; "" where the text was its path."""
     path = Path(text)
     if text and path.is_dir():
-        found = _in_folder(path)
+        found = _find_in_folder(path)
         return found, f"read from {found}"
     if text and os.access(text, os.R_OK):
         return path, ""
-    if path.exists() and text or not HUB_ID.fullmatch(text):
-        why = "Permission denied" if text and path.exists() else "No such file or directory"
+    exists = bool(text) and path.exists()
+    if exists or not HUB_ID.fullmatch(text):
+        why = "Permission denied" if exists else "No such file or directory"
         raise Rejected(f"{why}: expected {NEEDED} or a folder with one, or the org/name of a model in the hub's local "
                        "cache")  # fmt: skip
-    found = _in_cache(text)
+    found = _find_in_cache(text)
     return found, f"read from {found}; no network is used"
 
 
@@ -156,12 +160,13 @@ def name_of(path: Path) -> str:
 # ---- reading ----
 
 
-def _whole(digits: str) -> Union[int, float]:
-    """Returns a whole number, as f64 where 64 bits do not hold it."""
+def _parse_int(digits: str) -> Union[int, float]:
+    """Returns a whole number of JSON, as f64 where 64 bits do not hold it."""
     return int(digits) if len(digits) < 19 else float(digits)
 
 
-def _once(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
+def _make_object(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
+    """Returns an object of JSON. Rejects one that has a member twice."""
     members = dict(pairs)
     if len(members) < len(pairs):
         names = [name for name, _ in pairs]
@@ -173,7 +178,7 @@ def _once(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
 def read_json(text: str) -> Reading:
     """Reads a config.json, of diffusers too, or a params.json. Infinity and NaN are numbers as Python writes them."""
     try:
-        root = json.loads(text, object_pairs_hook=_once, parse_int=_whole)
+        root = json.loads(text, object_pairs_hook=_make_object, parse_int=_parse_int)
     except json.JSONDecodeError as error:
         what = "it holds a NUL character" if "\0" in text else error.msg
         raise Rejected(f"line {error.lineno}: {what}; {JSON_NEEDED}") from None
@@ -185,10 +190,10 @@ def read_json(text: str) -> Reading:
 
 
 def read_file(file: BinaryIO, name: str) -> Model:
-    """Reads an open file of a model that is called so."""
-    begins = file.read(4)
+    """Reads an open file of the model `name`: GGUF if it begins so, otherwise JSON."""
+    first_bytes = file.read(4)
     file.seek(0)
-    if begins == b"GGUF":
+    if first_bytes == b"GGUF":
         reading = read_llama_cpp(read_gguf(file))
     else:
         reading = read_json(file.read().decode("utf-8", "replace"))
@@ -197,8 +202,8 @@ def read_file(file: BinaryIO, name: str) -> Model:
 
 def model_of(reading: Reading, name: str) -> Model:
     """Returns the model of a reading. The name appears in ids, and is the title if the file has none."""
-    title = re.sub(r"[^ -~]", "-", name[:LONGEST])
-    short = re.sub(r"[^a-z0-9._-]", "-", name[:LONGEST].lower())
+    title = re.sub(r"[^ -~]", "-", name[:LONGEST_NAME])
+    short = re.sub(r"[^a-z0-9._-]", "-", name[:LONGEST_NAME].lower())
     if not short or short.startswith("."):
         title = short = "config"
     reading.facts["title"] = reading.facts.get("title") or title
@@ -220,8 +225,8 @@ def read_model(path: Path) -> Model:
 @functools.lru_cache(None)
 def presets() -> Dict[str, str]:
     """Returns the configurations that come with the library, as JSON texts by name."""
-    lines = (line.partition(" ") for line in PRESETS.read_text(encoding="utf-8").splitlines())
-    return {name: text for name, _, text in lines}
+    lines = PRESETS.read_text(encoding="utf-8").splitlines()
+    return {name: text for name, _, text in (line.partition(" ") for line in lines if not line.startswith("#"))}
 
 
 def preset(name: str) -> Model:

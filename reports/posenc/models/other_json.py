@@ -1,6 +1,9 @@
 """Reads JSON files other than those of transformers: params.json of Meta's and Mistral's own releases, and diffusers.
 
-A params.json has a rotation of adjacent channels. Sources: meta-llama/llama-models, models/llama3/model.py and
+model.py calls read_params() and read_diffusers() if is_params() or is_diffusers() recognises a file.
+
+A params.json such as {"dim": 4096, "n_layers": 32, "n_heads": 32, "n_kv_heads": 8, "rope_theta": 500000.0} has a
+rotation of adjacent channels. Sources: meta-llama/llama-models, models/llama3/model.py and
 models/llama4/model.py; mistralai/mistral-inference, rope.py; YaRN's keys as vllm-project/vllm reads them,
 transformers_utils/configs/mistral.py.
 
@@ -70,7 +73,7 @@ def _read_sizes(members: Members, part: Part) -> None:
 
 
 def _read_meta(members: Members, part: Part) -> None:
-    scaled = members.find_value("use_scaled_rope")
+    """Reads a file of Meta: Llama 1 to 4."""
     _read_sizes(members, part)
     members.read_even(part, "head_dim", "", 2, MOST, Default(part.width // part.heads, "width / heads"))
     members.read_whole(part, "length", "max_seq_len", default=2048)
@@ -85,10 +88,15 @@ def _read_meta(members: Members, part: Part) -> None:
         members.note("rope_theta is missing: 10000 is taken, the constant of Llama 2's code")
     if members.find_value("max_seq_len") is None:
         members.note("max_seq_len is missing: 2048 positions are taken, the default of Meta's code")
+    scaled = members.find_value("use_scaled_rope")
     if scaled is not None and not isinstance(scaled, bool):
         members.reject("use_scaled_rope is neither true nor false: one of them is needed")
-    if not scaled:
-        return
+    if scaled:
+        _read_llama3_scaling(members, part)
+
+
+def _read_llama3_scaling(members: Members, part: Part) -> None:
+    """Reads the scaling of Llama 3.1 and later."""
     part.scaling = "llama3"
     part.set_origin("scaling", "use_scaled_rope")
     if members.find_value("rope_scaling_factor") is None:
@@ -101,6 +109,7 @@ def _read_meta(members: Members, part: Part) -> None:
 
 
 def _read_yarn(members: Members, part: Part) -> None:
+    """Reads YaRN in a file of Mistral, whose alpha and beta are beta_slow and beta_fast here."""
     yarn: Dict[str, Any] = members.find_value("yarn")
     if yarn is None:
         return
@@ -125,6 +134,7 @@ def _read_yarn(members: Members, part: Part) -> None:
 
 
 def _read_mistral(members: Members, part: Part) -> None:
+    """Reads a file of Mistral."""
     kind = members.find_value("model_type")
     if kind is not None and kind != "transformer":
         word = kind if isinstance(kind, str) else "(no text)"
@@ -150,7 +160,8 @@ def read_params(root: Dict[str, Any]) -> Reading:
     """Reads a params.json."""
     members = Members(root=root, file=root)
     stated = [key for key, value in root.items() if value is not None]
-    meta, mistral = (next((key for key in stated if key in own), None) for own in (META, MISTRAL))
+    meta = next((key for key in stated if key in META), None)
+    mistral = next((key for key in stated if key in MISTRAL), None)
     if meta and mistral:
         members.reject(f"it has {meta}, as Meta's params.json has, and {mistral}, as Mistral's has: one of them is "
                        "needed")  # fmt: skip
@@ -161,11 +172,13 @@ def read_params(root: Dict[str, Any]) -> Reading:
     part.set_origin("encoding", meta or mistral or "", 0)
     members.note(f"As {'Meta' if meta else 'Mistral'}'s own code reads it (params.json)")
     _check_keys(members, META if meta else MISTRAL)
-    (_read_meta if meta else _read_mistral)(members, part)
+    if meta:
+        _read_meta(members, part)
+    else:
+        _read_mistral(members, part)
     part.dim = part.rotary_dim
     note_besides(members, "")
-    reading = Reading([part], members.notes, {"source": "the params.json given"}, "params.json", meta or mistral or "")
-    return reading
+    return Reading([part], members.notes, {"source": "the params.json given"}, "params.json", meta or mistral or "")
 
 
 # ---- diffusers ----
@@ -174,7 +187,7 @@ PICTURE = 64  # side in patches of the picture in cases: 1024 x 1024 pixels, 16 
 
 
 class Kind(NamedTuple):
-    """Properties of a class: above all, how it splits the channels of a head among the axes."""
+    """Properties of a class of diffusers: above all, how it splits the channels of a head among the axes."""
 
     axes: str  # member with the channels of each axis; "": two sixths each for rows and columns, the rest for frames
     layers: Tuple[str, ...]  # members whose sum is the number of layers
@@ -206,7 +219,7 @@ def is_diffusers(root: Any) -> bool:
     return isinstance(root, dict) and isinstance(root.get("_class_name"), str)
 
 
-def _axes(members: Members, kind: Kind, part: Part) -> List[int]:
+def _read_axes(members: Members, kind: Kind, part: Part) -> List[int]:
     """Returns the numbers of channels that rotate by frame, by row and by column."""
     if not kind.axes:
         sixths = part.head_dim // 6 * 2
@@ -216,11 +229,12 @@ def _axes(members: Members, kind: Kind, part: Part) -> List[int]:
         members.note(f"Not in the file, and taken as its class does: {kind.axes} {DEFAULT_AXES}")
         stated = stated._replace(value=DEFAULT_AXES)
     accepted = Range(2, part.head_dim, even=True)
-    return [int(n) for n in read_numbers(members, stated, 3, " of channels, such as [16, 56, 56],", accepted)]
+    channels = read_numbers(members, stated, 3, " of channels, such as [16, 56, 56],", accepted)
+    return list(map(int, channels))
 
 
 def read_diffusers(root: Dict[str, Any]) -> Reading:
-    """Reads a configuration."""
+    """Reads a configuration of diffusers."""
     members = Members(root=root, file=root)
     name = root["_class_name"]
     kind = KINDS.get(name)
@@ -242,11 +256,11 @@ def read_diffusers(root: Dict[str, Any]) -> Reading:
         layers += part.layers
     part.set("layers", layers)
     part.set_origin("layers", " + ".join(kind.layers))
-    axes = _axes(members, kind, part)
+    axes = _read_axes(members, kind, part)
     if sum(axes) != part.head_dim:
         members.reject(f"{kind.axes} adds up to {sum(axes)} channels: {part.head_dim}, those of a head, are needed")
     part.rotary_dim = part.dim = part.head_dim
-    part.mrope_section, part.mrope_layout = tuple(n // 2 for n in axes), "qwen2_vl_vision"
+    part.mrope_section, part.mrope_layout = tuple(channels // 2 for channels in axes), "qwen2_vl_vision"
     part.set_origin("encoding", "_class_name", 0)
     part.set_origin("rotary_dim", "all of head_dim")
     members.note(kind.note)

@@ -1,4 +1,8 @@
-"""Data read from a model file: each way in which the model encodes positions, with the origins of its numbers."""
+"""Data read from a model file: each way in which the model encodes positions, with the origins of its numbers.
+
+Readers of files fill a Part: part.width = 4096, part.origins["width"] = Origin("file", "hidden_size", value=4096).
+calls.py makes problems of parts, and posenc explain prints their origins.
+"""
 
 import re
 from dataclasses import dataclass, field, fields
@@ -8,9 +12,14 @@ from typing import Any, Dict, NamedTuple, Optional, Tuple
 class Origin(NamedTuple):
     """Source of a number.
 
-    `kind` is "file" (the value of `key`), "class" (the default of the model's class, as the file lacks `key`),
-    "assumed" (computed by `formula`, as the file lacks `key`) or "derived" (computed by `formula`). `value` is the
-    number at the source.
+    `kind` is one of four:
+
+        file     it is the value of `key`
+        class    the file lacks `key`: it is the default of the model's class
+        assumed  the file lacks `key`: `formula` gives it
+        derived  `formula` gives it
+
+    `value` is the number at the source, from which the member of a part may differ.
     """
 
     kind: str
@@ -46,13 +55,16 @@ class Frequencies:
 
     def changed_frequencies(self) -> Dict[str, Any]:
         """Returns the parameters that differ from their defaults, without dim."""
-        stated = {one.name: getattr(self, one.name) for one in fields(Frequencies) if one.name != "dim"}
-        return {name: value for name, value in stated.items() if value != getattr(Frequencies, name)}
+        names = [parameter.name for parameter in fields(Frequencies) if parameter.name != "dim"]
+        return {name: getattr(self, name) for name in names if getattr(self, name) != getattr(Frequencies, name)}
 
 
 @dataclass
 class Part(Frequencies):
-    """One way in which a model encodes positions. Some models have one for each type of layers or each stack."""
+    """One way in which a model encodes positions. Some models have one for each type of layers or each stack.
+
+    Members that do not concern the encoding of a part keep their defaults.
+    """
 
     encoding: str = ""
     name: str = ""  # "full", "sliding", "encoder"; "" where it is the only one
@@ -64,7 +76,7 @@ class Part(Frequencies):
     key_heads: int = 0  # of keys, each of which several queries may share
     head_dim: int = 0  # channels of a head
     rotary_dim: int = 0  # channels of a head that rotate
-    layers: int = 0  # that encode positions so; 0: not known
+    layers: int = 0  # number of layers that encode positions so; 0: not known
     decoder_layers: int = 0  # the same of T5's decoder
     decodes: bool = True  # generates token by token
     scaled: bool = False  # embeddings are multiplied by the square root of their width
@@ -94,13 +106,13 @@ class Part(Frequencies):
     side: int = 0  # rows of patches
     columns: int = 0  # columns of patches
     window: int = 0  # patches along a side of a window
-    windows: int = 0  # in a picture
+    windows: int = 0  # number of windows in a picture
     window_class: bool = False  # a class token stands before the patches of a window
     picture: int = 0  # patches along a side of the picture in cases
     merged: int = 0  # patches along a side that become one token
     # Towers
     tower: bool = False  # of pictures: positions are those of patches
-    axes: int = 0  # rows and columns; time as well
+    axes: int = 0  # 2: rows and columns; 3: time as well
     column_first: bool = False  # positions of a patch: its column, then its row
     fractions: bool = False  # positions are fractions of the picture (DINOv3)
     halves: bool = False  # each half of a head rotates as a head of its own
@@ -109,7 +121,7 @@ class Part(Frequencies):
     origin: int = 0  # position of the first row and column
     # A norm before the rotation
     norms: bool = False  # queries and keys are normalised
-    across_heads: bool = False  # over all heads of a token, not each by itself
+    across_heads: bool = False  # the norm is over all heads of a token, not each by itself
     unit: bool = False  # weights are stored less 1
     epsilon: float = 0.0  # added to the mean square
     ggml: bool = False  # the numerics mode of its tables is that of llama.cpp
@@ -121,15 +133,15 @@ class Part(Frequencies):
     biased: bool = False  # learned positions are added to the input as well
     own_bias: bool = False  # each layer has a bias of its own (BEiT)
     shared_bias: bool = False  # all layers share one (BEiT)
-    single: bool = False  # one key head for all, or one token more
+    single: bool = False  # one key head for all queries; a class token before a time series
     grouped: bool = False  # the key heads of Falcon's newer decoder
     latent: int = 0  # rotary_dim and head_dim of latent attention
-    step: int = 0  # from one to the next: patches, or layers of another kind
+    step: int = 0  # distance from one to the next: patches, or layers of another kind
 
     origins: Dict[str, Origin] = field(default_factory=dict)
 
     def set(self, quantity: str, value: float, formula: str = "") -> None:
-        """Sets a member and its origin: the formula of other members by which it was computed."""
+        """Sets a member and its origin: the formula of other members that gave it, such as "width / heads"."""
         self.set_origin(quantity, self.formula(formula), value)
         setattr(self, quantity, value)
 
@@ -143,18 +155,22 @@ class Part(Frequencies):
         return Origin("file", key, "", value)
 
     def formula(self, text: str) -> str:
-        """Returns a formula with members replaced by their keys. Terms of 0 and factors of 1 are left out."""
+        """Returns a formula with members replaced by their keys. Terms of 0 and factors of 1 are left out.
+
+        "length + first" is "max_position_embeddings + 2" if `first` is 2 by the code, and max_position_embeddings if 0.
+        """
 
         def value(name: str) -> float:
             return float(getattr(self, name)) if name in NAMES else float("nan")
 
-        text = re.sub(r" [+-] (\w+)", lambda m: "" if value(m[1]) == 0 else m[0], text)
-        text = re.sub(r" \* (\w+)", lambda m: "" if value(m[1]) == 1 else m[0], text)
-        alone = " " not in text
-        keys = re.sub(r"\b[a-z_]+\b", lambda m: self._key(m[0], alone), text)
+        text = re.sub(r" [+-] (\w+)", lambda term: "" if value(term[1]) == 0 else term[0], text)
+        text = re.sub(r" \* (\w+)", lambda factor: "" if value(factor[1]) == 1 else factor[0], text)
+        is_alone = " " not in text
+        keys = re.sub(r"\b[a-z_]+\b", lambda name: self._key(name[0], is_alone), text)
         return keys if re.search("[A-Za-z]", keys) else ""
 
-    def _key(self, name: str, alone: bool) -> str:
+    def _key(self, name: str, is_alone: bool) -> str:
+        """Returns the key, the number or the formula of a member; its name if it changed after it was read."""
         origin = self.origins.get(name)
         if name not in NAMES or origin is None or origin.value != getattr(self, name):
             return name
@@ -164,7 +180,7 @@ class Part(Frequencies):
             return f"{getattr(self, name):.10g}"
         if len(origin.formula) >= 40:
             return name
-        return origin.formula if alone or " " not in origin.formula else f"({origin.formula})"
+        return origin.formula if is_alone or " " not in origin.formula else f"({origin.formula})"
 
     @property
     def rotates(self) -> bool:
@@ -172,4 +188,4 @@ class Part(Frequencies):
         return self.encoding in ("rope_half", "rope_interleaved")
 
 
-NAMES = frozenset(one.name for one in fields(Part))
+NAMES = frozenset(member.name for member in fields(Part))

@@ -1,4 +1,11 @@
-"""Reads rotations: heads, rotated channels and the base, for each type of layers that has its own."""
+"""Reads rotations: heads, rotated channels and the base, for each type of layers that has its own.
+
+config.py calls read_rotations(). Llama has one part, for all layers. Gemma 3 has two: "full" with a base of 1e6 and a
+scaling, "sliding" with a base of 1e4. "The object for scaling" is the member rope_scaling or rope_parameters of a file:
+
+    "rope_parameters": {"rope_type": "linear", "factor": 8.0, "rope_theta": 1e6}
+    "rope_parameters": {"full_attention": {"rope_theta": 1e6, ...}, "sliding_attention": {"rope_theta": 1e4}}
+"""
 
 from dataclasses import replace
 from typing import Any, Dict, List, NamedTuple
@@ -8,18 +15,18 @@ from .members import Member, Members, Default, Range, is_number, member_of
 from .part import Part
 from .scaling import read_scaling
 
-OF_CLASS = "the rope_parameters that its class takes"
-LOCALS = "rope_local_base_freq local_rope_theta"
+OF_CLASS = "the rope_parameters that its class takes"  # name of an object for scaling that is a default
+LOCALS = "rope_local_base_freq local_rope_theta"  # members with the base of layers of sliding attention
 HEAD_DIM = "head_dim kv_channels"
 KEY_HEADS = "num_key_value_heads num_kv_heads n_head_kv decoder_num_key_value_heads"
 
 
 class Layers(NamedTuple):
-    """A type of layers: its name in files, the name of its part, and the rules that read it."""
+    """A type of layers."""
 
-    type: str
-    name: str
-    rules: str
+    type: str  # in layer_types of a file
+    name: str  # of its part
+    rules: str  # names of members that count: those for "every_layer", or those for "full", "sliding" or "chunked"
 
 
 ALL = Layers("", "", "every_layer")
@@ -41,8 +48,8 @@ def _read_zamba2(members: Members, part: Part) -> None:
         members.reject("use_mem_rope is not true: none of its layers rotates, and positions come from its state spaces "
                        "alone")  # fmt: skip
     part.set("width", 2 * part.width, "2 * width")
-    built = ("kv_channels", "attention_head_dim", "head_dim")  # by the class, of others, whatever the file says
-    members.file = {key: value for key, value in members.file.items() if key not in built}
+    computed = ("kv_channels", "attention_head_dim", "head_dim")  # by the class, whatever the file says
+    members.file = {key: value for key, value in members.file.items() if key not in computed}
     if members.find_value("layers_block_type") is None:
         part.layers = 9
         part.set_origin("layers", "what its class has")
@@ -69,41 +76,57 @@ def _read_chatglm(members: Members, part: Part) -> None:
     part.set("rope_theta", 10000.0, "rope_theta")
 
 
+def _read_clvp(members: Members, part: Part) -> None:
+    """Reads CLVP, which rotates a part of its projection."""
+    members.read_number(part, "rope_theta", "rope_theta", 1e4, 1e4)
+    members.read_truth(part, "relative", "use_rotary_embedding", True)
+    if not part.relative:
+        members.reject("use_rotary_embedding is false: such a model has no positions in its attention or embeddings")
+    members.note("Its code turns values, too: what is checked and timed here turns queries and keys")
+
+
 # ---- one type of layers ----
 
 
 def _read_sizes(members: Members, part: Part, rules: str) -> None:
-    """Reads base, heads and their width for a type of layers."""
-    theta = {
+    """Reads the base, heads and their width for a type of layers."""
+    theta_names = {
         "every_layer": "rope_theta rotary_emb_base", "full": "rope_theta global_rope_theta", "chunked": "rope_theta",
         "sliding": LOCALS,
     }[rules]  # fmt: skip
-    members.read_number(part, "rope_theta", theta, 1e-6, 1e30)
-    full, slides = rules == "full", rules == "sliding"
+    members.read_number(part, "rope_theta", theta_names, 1e-6, 1e30)
     latent = members.find_value("qk_rope_head_dim")
     if latent and not members.reads("head_dim", ["head_dim"]):
         _read_latent_head(members, part, latent)
     else:
-        own = "global_head_dim / " if full else "swa_head_dim / " if slides else ""
-        members.read_whole(part, "head_dim", own + HEAD_DIM, default=Default(part.width // part.heads, "width / heads"))
+        own_name = {"full": "global_head_dim / ", "sliding": "swa_head_dim / "}.get(rules, "")
+        width = Default(part.width // part.heads, "width / heads")
+        members.read_whole(part, "head_dim", own_name + HEAD_DIM, default=width)
     if latent:
-        part.key_heads = 1  # for the channels that turn
-    elif members.file.get("num_key_value_heads", 0) is None:  # as its class has it, whatever its own default
+        part.key_heads = 1  # for the channels that rotate
+    else:
+        _read_key_heads(members, part, rules)
+    members.read_truth(part, "single", "multi_query")
+    members.read_truth(part, "grouped", "new_decoder_architecture")
+    members.read_whole(part, "latent", "qk_rope_head_dim", default=0)
+
+
+def _read_key_heads(members: Members, part: Part, rules: str) -> None:
+    """Reads the key heads of a type of layers."""
+    first_name, all_heads = KEY_HEADS.split()[0], Default(part.heads, "heads")
+    if members.file.get("num_key_value_heads", 0) is None:  # null stands for all heads, whatever the default
         part.set("key_heads", part.heads, "heads")
-    elif slides and "twice_sliding" in members.flags:
-        members.read_divisor(part, "key_heads", KEY_HEADS.split()[0], "heads", Default(part.heads, "heads"))
+    elif rules == "sliding" and "twice_sliding" in members.flags:
+        members.read_divisor(part, "key_heads", first_name, "heads", all_heads)
         stated, twice = member_of(members.file, "swa_num_key_value_heads").value, 2 * part.key_heads
         if stated not in (None, twice):
             members.reject(f"swa_num_key_value_heads is {stated}, where its class takes twice num_key_value_heads, "
                            f"{twice}: they must agree")  # fmt: skip
         part.set("key_heads", twice, "2 * key_heads")
     else:
-        own = "num_global_key_value_heads / " if full else "swa_num_key_value_heads / " if slides else ""
-        names = own + (KEY_HEADS.split()[0] if full else KEY_HEADS)
-        members.read_divisor(part, "key_heads", names, "heads", Default(part.heads, "heads"))
-    members.read_truth(part, "single", "multi_query")
-    members.read_truth(part, "grouped", "new_decoder_architecture")
-    members.read_whole(part, "latent", "qk_rope_head_dim", default=0)
+        names = {"full": f"num_global_key_value_heads / {first_name}",
+                 "sliding": f"swa_num_key_value_heads / {KEY_HEADS}"}.get(rules, KEY_HEADS)  # fmt: skip
+        members.read_divisor(part, "key_heads", names, "heads", all_heads)
 
 
 def _read_latent_head(members: Members, part: Part, latent: int) -> None:
@@ -122,17 +145,17 @@ def _read_heads_by_layer(members: Members, part: Part, layers: Layers) -> None:
         return
     members.mark_read(name)
     types = types if isinstance(types, list) else [layers.type] * len(counts)
-    own = [count for count, kind in zip(counts, types) if kind == layers.type]
-    if not own:
+    own_counts = [count for count, kind in zip(counts, types) if kind == layers.type]
+    if not own_counts:
         return
-    if any(count != own[0] for count in own):
+    if any(count != own_counts[0] for count in own_counts):
         members.reject(f"{name} has other numbers for layers of one type: one for each type is needed")
-    part.heads = int(members.check_value(Member(own[0], name), Range(1, 65536)))
+    part.heads = int(members.check_value(Member(own_counts[0], name), Range(1, 65536)))
     part.origins["heads"] = part.origin_in(members.path(name), part.heads)
 
 
 def _add_rotation(members: Members, template: Part, layers: Layers, rope: Any, parts: List[Part]) -> None:
-    """Adds the rotation of all layers, or of those of a type."""
+    """Adds the rotation of a type of layers to `parts`; `rope` is its object for scaling."""
     if layers.name and isinstance(rope, dict) and rope.get("truncate") is False:
         members.reject("truncate stands in the object for one type of layers: releases of that library differ in "
                        "whether it counts there")  # fmt: skip
@@ -142,8 +165,8 @@ def _add_rotation(members: Members, template: Part, layers: Layers, rope: Any, p
     parts.append(part)
     _read_heads_by_layer(own, part, layers)
     _read_sizes(own, part, layers.rules)
-    head, still = own.find_value("head_dim"), own.find_value("qk_nope_head_dim")
-    whole = part.latent + still if isinstance(still, int) else part.latent
+    head, unrotated = own.find_value("head_dim"), own.find_value("qk_nope_head_dim")
+    whole = part.latent + unrotated if isinstance(unrotated, int) else part.latent
     if part.latent and isinstance(head, int) and head not in (part.latent, whole):
         members.reject(f"head_dim is {head} and qk_rope_head_dim {part.latent}: they must agree (releases of that "
                        "library differ in which turns)")  # fmt: skip
@@ -162,7 +185,7 @@ def _add_rotation(members: Members, template: Part, layers: Layers, rope: Any, p
 
 
 def find_rope(members: Members) -> Members:
-    """Returns the members with the object for scaling and its name."""
+    """Returns the members with the object for scaling, of the file or of the class, and its name."""
     found = replace(members, rope=None, rope_name="rope_scaling")
     names = ("rope_scaling", "rope_parameters")
     for i, name in enumerate(names):
@@ -193,7 +216,7 @@ def _drop_beside(members: Members) -> None:
         return
     for key, value in list(members.rope.items()):
         if key not in BY_TYPE and not isinstance(value, dict) and value is not None:
-            if all(one.get(key) != value for one in objects.values()):
+            if all(of_type.get(key) != value for of_type in objects.values()):
                 members.reject(f"{key} of {members.rope_name} stands beside objects for types of layers, none of which "
                                "says the same: leave it out")  # fmt: skip
             members.note(f"{key} of {members.rope_name} does not count: those of types of layers do")
@@ -201,25 +224,25 @@ def _drop_beside(members: Members) -> None:
 
 
 def _is_by_layer_type(rope: Any) -> bool:
-    """Returns whether the members are objects for types of layers; null stands for layers that do not rotate."""
+    """Returns whether an object for scaling has one for each type of layers; null: such layers do not rotate."""
     values = rope.values() if isinstance(rope, dict) else []
     return any(isinstance(v, dict) for v in values) and all(v is None or isinstance(v, dict) for v in values)
 
 
 def _use_two_bases(members: Members) -> None:
     """Converts the two bases in published files of MiMo-V2-Flash to objects for types of layers."""
-    sliding = member_of(members.file, "swa_rope_theta").value
-    if sliding is None or members.rope_name != OF_CLASS or not members.reads("swa_rope_theta", []):
+    sliding_base = member_of(members.file, "swa_rope_theta").value
+    if sliding_base is None or members.rope_name != OF_CLASS or not members.reads("swa_rope_theta", []):
         return
     members.mark_read("swa_rope_theta", "rope_theta", "partial_rotary_factor")
     share = member_of(members.file, "partial_rotary_factor").value
-    bases = {"full_attention": member_of(members.file, "rope_theta").value, "sliding_attention": sliding}
+    bases = {"full_attention": member_of(members.file, "rope_theta").value, "sliding_attention": sliding_base}
     members.rope = {kind: {"rope_theta": base, "partial_rotary_factor": share} for kind, base in bases.items()}
     members.rope_name = "rope_parameters"
     members.file = {k: v for k, v in members.file.items() if k not in ("rope_theta", "partial_rotary_factor")}
     pattern = members.file.get("hybrid_layer_pattern")
     if isinstance(pattern, list) and "layer_types" not in members.file:
-        members.file["layer_types"] = ["sliding_attention" if one else "full_attention" for one in pattern]
+        members.file["layer_types"] = ["sliding_attention" if slides else "full_attention" for slides in pattern]
 
 
 def _check_beside(members: Members) -> None:
@@ -241,24 +264,24 @@ def _check_beside(members: Members) -> None:
                            "is needed")  # fmt: skip
 
 
-def _has_types(members: Members) -> bool:
-    """Returns whether the classes of the type know types of layers."""
+def _class_has_layer_types(members: Members) -> bool:
+    """Returns whether the classes of the model type distinguish types of layers."""
     return "layer_types" in members.defaults or _is_by_layer_type(members.defaults.get("rope_parameters"))
 
 
-def _check_form(members: Members, local: bool) -> None:
+def _check_form(members: Members, has_local_base: bool) -> None:
     """Rejects forms of the object for scaling that the classes of the type misread."""
-    name, old = members.rope_name, members.rope_name == "rope_scaling"
+    name, is_old = members.rope_name, members.rope_name == "rope_scaling"
     if members.rope is None or name == OF_CLASS:
         return
-    alone = "full_scaled" in members.flags or (members.surveyed and local)
+    scales_full_alone = "full_scaled" in members.flags or (members.surveyed and has_local_base)
     if _is_by_layer_type(members.rope):
-        one = members.surveyed and not local and not _has_types(members)
-        misread = one or f"one_{name}" in members.flags or (alone and old)
+        takes_one = members.surveyed and not has_local_base and not _class_has_layer_types(members)
+        misread = takes_one or f"one_{name}" in members.flags or (scales_full_alone and is_old)
         form = "an object for each type"
-        needed = "rope_parameters, with the same," if old and not one else "one for all"
+        needed = "rope_parameters, with the same," if is_old and not takes_one else "one for all"
     else:
-        misread = "layered" in members.flags or (alone and not old)
+        misread = "layered" in members.flags or (scales_full_alone and not is_old)
         form, needed = "one object for all types", "rope_parameters, with one for each type of layers,"
     if misread:
         members.reject(f"{name} has {form} of layers, which the classes of this model_type take in another way or not "
@@ -275,7 +298,7 @@ def _check_lists(members: Members, count: int) -> None:
         members.reject("attention_other_setting is no object: one with num_attention_heads, or null, is needed")
     for name in ("layer_types", "rope_theta", "partial_rotary_factors"):
         listed = members.file.get(name)
-        if name == "layer_types" and isinstance(listed, list) and not all(isinstance(one, str) for one in listed):
+        if name == "layer_types" and isinstance(listed, list) and not all(isinstance(kind, str) for kind in listed):
             members.reject(f"{name} has an item that is no text: names of types of layers are needed")
         if isinstance(listed, list) and len(listed) < count:
             members.reject(f"{name} has {len(listed)} items: one for each of {count} layers is needed")
@@ -284,8 +307,9 @@ def _check_lists(members: Members, count: int) -> None:
 def _group_lists_by_type(members: Members) -> Members:
     """Returns the members with an object for each type of layers in place of lists with a number for each layer.
 
-    Step 3.5: such lists go on with the layers that guess further tokens, which are not covered. As its class does, a
-    type of layers has the numbers of its first one, and rope_scaling is for those of full attention.
+    Step 3.5 has such lists: "rope_theta": [5e6, 1e4, 1e4, 1e4, ...]. They go on with the layers that guess further
+    tokens, which are not covered. As in its class, a type of layers has the numbers of its first layer, and
+    rope_scaling is for those of full attention.
     """
     file = dict(members.file)
     count = int(members.find_value("num_hidden_layers"))
@@ -299,20 +323,20 @@ def _group_lists_by_type(members: Members) -> Members:
         file["rope_parameters"] = {kind: rope[kind] for kind in types}
     else:
         theta, shares = file.pop("rope_theta", 10000.0), file.pop("partial_rotary_factors", None)
-        built: Dict[str, Dict[str, Any]] = {}
+        by_type: Dict[str, Dict[str, Any]] = {}
         for kind in dict.fromkeys(types):
             first = types.index(kind)
-            built[kind] = {"rope_theta": theta[first] if isinstance(theta, list) else theta}
+            by_type[kind] = {"rope_theta": theta[first] if isinstance(theta, list) else theta}
             if isinstance(shares, list):
-                built[kind]["partial_rotary_factor"] = shares[first]
-        if "full_attention" in built and isinstance(scaling, dict):
-            built["full_attention"].update(scaling)
-        file["rope_parameters"] = built
+                by_type[kind]["partial_rotary_factor"] = shares[first]
+        if "full_attention" in by_type and isinstance(scaling, dict):
+            by_type["full_attention"].update(scaling)
+        file["rope_parameters"] = by_type
     other = file.get("attention_other_setting")
-    own = file.get("num_sliding_attention_heads") or (other or {}).get("num_attention_heads")
-    if own is not None:
+    sliding = file.get("num_sliding_attention_heads") or (other or {}).get("num_attention_heads")
+    if sliding is not None:
         heads = members.find_value("num_attention_heads")
-        file["num_attention_heads_per_layer"] = [own if kind == "sliding_attention" else heads for kind in types]
+        file["num_attention_heads_per_layer"] = [sliding if kind == "sliding_attention" else heads for kind in types]
     members.mark_read("rope_theta", "partial_rotary_factors", "rope_scaling")
     return replace(members, file=file)
 
@@ -322,14 +346,16 @@ def _drop_repeated(members: Members) -> Members:
     objects = [rope for rope in (members.rope or {}).values() if isinstance(rope, dict)]
     repeated = []
     for name in ("rope_theta", "partial_rotary_factor"):
-        own = member_of(members.file, name).value
-        if own is not None and all(name in rope for rope in objects) and any(rope[name] == own for rope in objects):
+        beside = member_of(members.file, name).value
+        values = [rope.get(name) for rope in objects if name in rope]
+        if beside is not None and len(values) == len(objects) and beside in values:
             repeated.append(name)
     members.mark_read(*repeated)
     return replace(members, file={key: stated for key, stated in members.file.items() if key not in repeated})
 
 
 def _add_each_type(members: Members, template: Part, parts: List[Part]) -> None:
+    """Adds the rotations of a file with an object for each type of layers."""
     for key in members.rope or {}:
         if key not in BY_TYPE:
             members.reject(f"{members.rope_name} has layers of type '{key[:40]}': known are full_attention, "
@@ -365,9 +391,8 @@ def _add_full_and_sliding(members: Members, template: Part, local: Member, parts
 
 def _count_by_pattern(members: Members, template: Part, parts: List[Part]) -> None:
     """Counts layers by a pattern: every sixth of Gemma has full attention, the first of every three of ModernBERT."""
-    members.read_whole(
-        template, "step", "sliding_window_pattern _sliding_window_pattern global_attn_every_n_layers", default=0
-    )
+    names = "sliding_window_pattern _sliding_window_pattern global_attn_every_n_layers"
+    members.read_whole(template, "step", names, default=0)
     if template.step:
         members.note(f"One layer in {template.step} has full attention, the others slide")
     first = members.find_value("global_attn_every_n_layers") is not None
@@ -375,11 +400,9 @@ def _count_by_pattern(members: Members, template: Part, parts: List[Part]) -> No
     for part in parts:
         part.layers = 0 if not full else full if part.name == "full" else template.layers - full
         if full:
-            layers, every = template.origins["layers"], template.origins["step"]
-            assumed = "" if every.kind == "file" else "assumed: "
-            part.set_origin(
-                "layers", f"{layers.key or layers.formula}, one in {template.step} full ({assumed}{every.key})"
-            )
+            layers, step = template.origins["layers"], template.origins["step"]
+            source = step.key if step.kind == "file" else f"assumed: {step.key}"
+            part.set_origin("layers", f"{layers.key or layers.formula}, one in {template.step} full ({source})")
 
 
 def _count_layers(members: Members, template: Part, parts: List[Part]) -> None:
@@ -391,11 +414,11 @@ def _count_layers(members: Members, template: Part, parts: List[Part]) -> None:
         return
     left = len(layers)
     for part in parts:
-        called = BY_NAME[part.name].type
-        part.layers = layers.count(called)
+        type_name = BY_NAME[part.name].type
+        part.layers = layers.count(type_name)
         left -= part.layers
         part.origins["layers"] = part.origin_in(members.path("layer_types"), part.layers)
-        members.note(f"{called} is the rotation of {part.layers} of {len(layers)} layers")
+        members.note(f"{type_name} is the rotation of {part.layers} of {len(layers)} layers")
     if left:
         members.note(f"{left} layers are of types without a rotation here")
 
@@ -416,31 +439,22 @@ def read_rotations(members: Members, template: Part) -> List[Part]:
     if "projected" in members.flags:
         _read_clvp(members, template)
     count_unrotated_layers(members, template)
-    local, unread = members.find(LOCALS), member_of(members.file, LOCALS)
-    is_local = local.value is not None
-    if unread.value is not None and not is_local:
-        members.reject(f"{unread.name} is there, which the classes of this model_type do not read: leave it out")
+    local, stated = members.find(LOCALS), member_of(members.file, LOCALS)
+    has_local_base = local.value is not None
+    if stated.value is not None and not has_local_base:
+        members.reject(f"{stated.name} is there, which the classes of this model_type do not read: leave it out")
     members = find_rope(members)
     _use_two_bases(members)
-    _check_form(members, is_local)
-    if not is_local:
+    _check_form(members, has_local_base)
+    if not has_local_base:
         _check_beside(members)
     parts: List[Part] = []
     if _is_by_layer_type(members.rope):
         _add_each_type(members, template, parts)
-    elif is_local or "full_scaled" in members.flags:
+    elif has_local_base or "full_scaled" in members.flags:
         _add_full_and_sliding(members, template, local, parts)
     else:
         _add_rotation(members, template, ALL, members.rope, parts)
         return parts
     _count_layers(members, template, parts)
     return parts
-
-
-def _read_clvp(members: Members, part: Part) -> None:
-    """Reads CLVP, which rotates a part of its projection."""
-    members.read_number(part, "rope_theta", "rope_theta", 1e4, 1e4)
-    members.read_truth(part, "relative", "use_rotary_embedding", True)
-    if not part.relative:
-        members.reject("use_rotary_embedding is false: such a model has no positions in its attention or embeddings")
-    members.note("Its code turns values, too: what is checked and timed here turns queries and keys")

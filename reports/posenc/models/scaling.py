@@ -1,5 +1,8 @@
 """Reads the rule that scales frequencies from rope_scaling or rope_parameters.
 
+rotation.py calls read_scaling() for each type of layers, with the object in members.rope. The object
+{"rope_type": "linear", "factor": 4.0} sets scaling "linear" and factor 4 of the part.
+
 Unknown rules and members are rejected. A member of another rule is ignored and noted. Source: huggingface/transformers,
 modeling_rope_utils.py.
 """
@@ -8,7 +11,7 @@ import math
 from dataclasses import replace
 from typing import Any, Dict, List, NamedTuple
 
-from .members import KEEP, Members, Default, Range, is_number, member_of, read_numbers, path_of
+from .members import KEEP, REQUIRED, Members, Default, Range, is_number, member_of, read_numbers, path_of
 from .part import Origin, Part
 
 PICTURE = 32  # side in tokens of the picture in cases: 896 x 896 pixels in patches of 14 x 14, two and two merged
@@ -30,9 +33,9 @@ RULES: Dict[str, List[str]] = {
     "proportional": ["factor", "partial_rotary_factor"],
     "resonance_yarn": [*YARN],
 }  # fmt: skip
-# Rules by their names in files.
-OWN_NAMES = {rule: rule for rule in RULES if rule not in ("none", "ntk")}
-NAMES = {"default": "none", **OWN_NAMES, "su": "longrope", "mrope": "none"}
+# Rules by their names in files. No file names ntk, which is a form of dynamic.
+NAMES = {"default": "none", **{rule: rule for rule in RULES if rule not in ("none", "ntk")}, "su": "longrope",
+         "mrope": "none"}  # fmt: skip
 KNOWN = ", ".join(NAMES)
 # Members of the object for scaling that any rule reads, that some rules read, and that none reads.
 COUNTING_IN_ANY_RULE = (
@@ -47,10 +50,10 @@ ALPHA = ("hunyuan_v1_dense", "hunyuan", "hunyuan_v1_moe")
 
 
 class Rule(NamedTuple):
-    """A rule: its name in the configuration, and its name here."""
+    """A rule that scales frequencies."""
 
-    name: str
-    scaling: str
+    name: str  # in the file, such as "su"
+    scaling: str  # in RULES and in problems, such as "longrope"
 
     def takes(self, member: str) -> bool:
         """Returns whether a member counts with this rule."""
@@ -83,6 +86,7 @@ def _find_rule(members: Members) -> Rule:
 
 
 def _check_members(members: Members, rule: Rule) -> None:
+    """Rejects unknown members of the object for scaling, and notes those of other rules."""
     for name, value in (members.rope or {}).items():
         counts = name in COUNTING_IN_ANY_RULE or (name in (*COUNTING_BY_RULE, "alpha") and rule.takes(name))
         if counts or value is None:
@@ -98,17 +102,17 @@ def _check_members(members: Members, rule: Rule) -> None:
 
 def _check_latent(members: Members, part: Part) -> None:
     """Rejects a partial_rotary_factor that contradicts qk_rope_head_dim."""
-    still = members.find_value("qk_nope_head_dim")
-    every = (still if is_number(still) else 0) + part.latent
+    unrotated = members.find_value("qk_nope_head_dim")
+    channels = (unrotated if is_number(unrotated) else 0) + part.latent
     for where in (members.rope, members.file):
         share = member_of(where, "partial_rotary_factor").value
-        if share is not None and math.floor(every * (share if is_number(share) else 0)) != part.latent:
+        if share is not None and math.floor(channels * (share if is_number(share) else 0)) != part.latent:
             members.reject(f"partial_rotary_factor is {share!r:.60}, where qk_rope_head_dim is {part.latent} of the "
-                           f"{every} channels of a head: they must agree")  # fmt: skip
+                           f"{channels} channels of a head: they must agree")  # fmt: skip
 
 
 def _read_share(members: Members, rule: Rule, part: Part) -> None:
-    """Reads how many channels rotate: a share of a head, unless the rule itself uses the share."""
+    """Reads partial_rotary_factor, the share of a head that rotates."""
     flags = members.flags
     if part.name and "needs_share" in flags and member_of(members.rope, "partial_rotary_factor").value is None:
         members.reject(f"partial_rotary_factor is missing{members.whose}, of which the classes of this model_type take "
@@ -128,19 +132,23 @@ def _read_share(members: Members, rule: Rule, part: Part) -> None:
     if rule.scaling == "none" and "scaled_share" in flags and share < 1:
         members.reject(f"partial_rotary_factor is {share:.9g} with rope_type {rule.name}, with which the classes of "
                        "this model_type do not read it: leave it out")  # fmt: skip
-    counted = rule.takes("partial_rotary_factor")
-    part.rotary_dim = part.head_dim if counted else int(part.head_dim * share)
+
+
+def _read_rotary_dim(members: Members, rule: Rule, part: Part) -> None:
+    """Sets how many channels rotate: a share of a head, or all if the rule itself uses the share."""
+    share, rule_takes_share = part.partial_rotary_factor, rule.takes("partial_rotary_factor")
+    part.rotary_dim = part.head_dim if rule_takes_share else int(part.head_dim * share)
     part.set_origin("rotary_dim", "all of head_dim")
     if part.rotary_dim < part.head_dim:
         origin = part.origins.get("partial_rotary_factor")
-        key = origin.key if origin else ""
-        assumed = f"assumed: the default of its class, as {key} is not there" if key else "what its code does"
-        part.set_origin(
-            "rotary_dim", f"{share:.10g} of head_dim ({key if origin and origin.kind == 'file' else assumed})"
-        )
-    if not counted:
+        source = "what its code does"
+        if origin and origin.key:
+            assumed = f"assumed: the default of its class, as {origin.key} is not there"
+            source = origin.key if origin.kind == "file" else assumed
+        part.set_origin("rotary_dim", f"{share:.10g} of head_dim ({source})")
+    if not rule_takes_share:
         part.partial_rotary_factor = 1.0
-    if "projected" in flags:
+    if "projected" in members.flags:
         members.read_whole(part, "image", "projection_dim")
         part.set("rotary_dim", max(part.image // part.heads // 2, 32), "image / heads / 2")
     else:
@@ -152,6 +160,7 @@ def _read_share(members: Members, rule: Rule, part: Part) -> None:
 
 
 def _complete_yarn(members: Members, part: Part) -> None:
+    """Computes the factor of YaRN or the original length if the file lacks one of them, which is 0 then."""
     is_stated = part.factor > 0
     original = part.original_max_position_embeddings
     if not is_stated and original <= 0:
@@ -169,6 +178,7 @@ def _complete_yarn(members: Members, part: Part) -> None:
 
 
 def _complete_longrope(members: Members, part: Part) -> None:
+    """Computes the factor of longrope, and reads the factors of each pair. `members` are those of the object."""
     stated_factor, original = part.factor, part.original_max_position_embeddings
     part.factor = max(1.0, part.length / original)
     part.set_origin("factor", "max_position_embeddings / original_max_position_embeddings")
@@ -189,20 +199,19 @@ def _complete_longrope(members: Members, part: Part) -> None:
     for name in ("short_factor", "long_factor"):
         found = member_of(members.file, name)
         accepted = Range(0.0009765625, 1e9, whole=False)
-        setattr(
-            part, name, tuple(read_numbers(members, found, part.rotary_dim // 2, ", half of rotary_dim,", accepted))
-        )
+        factors = read_numbers(members, found, part.rotary_dim // 2, ", half of rotary_dim,", accepted)
+        setattr(part, name, tuple(factors))
         part.origins[name] = part.origin_in(members.path(name))
 
 
 def _read_axes(members: Members, rule: Rule, part: Part) -> None:
     """Reads how the axes time, height and width share the pairs of a head: in sections, or interleaved."""
-    sections, by_turns = members.find("mrope_section"), members.find("mrope_interleaved")
-    turns = by_turns.value is not None and bool(members.check_value(by_turns, None))
-    known = members.defaults.get("mrope_interleaved")
-    if known is not None and bool(known) != turns:
-        members.reject(f"mrope_interleaved is {str(turns).lower()}: the code of this model_type takes "
-                       f"{'interleaved' if known else 'chunked'} sections, whatever it says")  # fmt: skip
+    sections, found = members.find("mrope_section"), members.find("mrope_interleaved")
+    interleaved = found.value is not None and bool(members.check_value(found, None))
+    default = members.defaults.get("mrope_interleaved")
+    if default is not None and bool(default) != interleaved:
+        members.reject(f"mrope_interleaved is {str(interleaved).lower()}: the code of this model_type takes "
+                       f"{'interleaved' if default else 'chunked'} sections, whatever it says")  # fmt: skip
     stated = member_of(members.file, "mrope_interleaved").value is not None
     if sections.value is None and rule.name != "mrope" and not stated:
         return
@@ -212,20 +221,21 @@ def _read_axes(members: Members, rule: Rule, part: Part) -> None:
                        "are needed")  # fmt: skip
     part.mrope_section = tuple(int(n) for n in pairs)
     part.origins["mrope_section"] = Origin("file" if sections.path else "class", sections.path or sections.name)
-    part.mrope_layout = "qwen3_vl" if turns else "qwen2_vl"
+    part.mrope_layout = "qwen3_vl" if interleaved else "qwen2_vl"
     part.picture = PICTURE
 
 
 def _read_parameters(members: Members, rule: Rule, part: Part) -> None:
     """Reads members that only the object for scaling may have."""
-    is_stated = KEEP if rule.scaling in ("yarn", "resonance_yarn", "longrope", "proportional") else None
+    # Least and largest value; with KEEP the file may leave the member out.
     bounds: Dict[str, Any] = {
         "low_freq_factor": (1e-6, 1e6), "high_freq_factor": (1e-6, 1e6), "attention_factor": (1e-6, 1e6, KEEP),
         "beta_fast": (1e-3, 1e6, KEEP), "beta_slow": (1e-3, 1e6, KEEP), "mscale": (0, 1e6, KEEP),
         "mscale_all_dim": (0, 1e6, KEEP),
     }  # fmt: skip
     if rule.takes("factor"):
-        members.read_number(part, "factor", "factor", 1, 1e6, *([is_stated] if is_stated else []))
+        is_optional = rule.scaling in ("yarn", "resonance_yarn", "longrope", "proportional")
+        members.read_number(part, "factor", "factor", 1, 1e6, KEEP if is_optional else REQUIRED)
     if rule.takes("alpha"):
         members.read_number(part, "factor", "alpha", 1, 1e6)
     if rule.scaling == "llama3":
@@ -253,7 +263,7 @@ def check_frequencies(members: Members, part: Part) -> None:
 
 
 def _check_original(members: Members, rule: Rule, part: Part) -> None:
-    """Rejects an original length that counts in some releases of the classes alone: beside the object that has another.
+    """Rejects an original length beside the object for scaling if releases of the library differ in whether it counts.
 
     Where the object of yarn has none, older releases take the length of the model.
     """
@@ -272,14 +282,16 @@ def read_scaling(members: Members, part: Part) -> None:
     rule = _find_rule(members)
     _check_members(members, rule)
     _read_share(members, rule, part)
-    if member_of(members.rope, "rope_type type").value is not None:
-        found = member_of(members.rope, "rope_type type")
-        part.origins["scaling"] = members.origin_in_rope(found.name)
+    _read_rotary_dim(members, rule, part)
+    stated = member_of(members.rope, "rope_type type")
+    if stated.value is not None:
+        part.origins["scaling"] = members.origin_in_rope(stated.name)
     original = "original_max_position_embeddings"
     _check_original(members, rule, part)
     whose = f" for {members.rope_name} of type {rule.name}"
-    both = replace(members, whose=whose)  # the file and the object
     within = path_of(members.root, members.rope) or ""
+    # Reads the file and the object; the object alone.
+    both = replace(members, whose=whose)
     alone = replace(members, file=members.rope or {}, rope=None, whose=whose, surveyed=False, assumed=[], within=within)
     part.scaling = rule.scaling
     longrope, yarn = rule.takes("short_factor"), rule.takes("beta_fast")

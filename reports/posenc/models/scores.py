@@ -1,4 +1,9 @@
-"""Reads terms that are added to scores: ALiBi, buckets of T5, terms by relative position, biases in windows."""
+"""Reads terms that are added to scores: ALiBi, buckets of T5, terms by relative position, biases in windows.
+
+config.py calls these functions by the encoding and the flags of a model type. {"model_type": "t5",
+"relative_attention_num_buckets": 32} sets num_buckets 32 of a part. Notes tell which products are left to the model's
+code: problems of these encodings begin with the products of queries and the terms.
+"""
 
 from dataclasses import replace
 from typing import List, Optional
@@ -7,8 +12,8 @@ from .embeddings import SIDE, read_patches
 from .members import MOST, Member, Members, Default, Range
 from .part import Part
 
-PARTS = 4  # ways in which a model encodes positions, at most
-LONG = 1 << 20
+PARTS = 4  # ways in which the stages of a model may differ, at most
+LONG = 1 << 20  # largest distance
 
 
 def read_alibi(members: Members, part: Part) -> None:
@@ -105,6 +110,7 @@ def read_shaw_blocks(members: Members, part: Part) -> None:
 
 
 def _read_sizes(members: Members, part: Part, heads: str, layers: str) -> None:
+    """Reads width, heads and layers; `heads` and `layers` are names of members."""
     members.read_whole(part, "width", "hidden_size")
     members.read_divisor(part, "heads", heads, "width")
     members.read_whole(part, "layers", layers, 0, 65536)
@@ -197,10 +203,10 @@ def read_decomposed(members: Members, part: Part) -> List[Part]:
     members.note("Its terms by rows and by columns are two calls, whose sum for each pair of patches is its code's, as "
                  "are the products of queries with what is learned for each distance; it counts distances from the key "
                  "to the query, so that columns are those of its table from the last to the first")  # fmt: skip
-    global_layers = members.find_value("global_attn_indexes")
-    if not isinstance(global_layers, list):
+    whole_picture = members.find_value("global_attn_indexes")
+    if not isinstance(whole_picture, list):
         members.reject("global_attn_indexes is no list: the layers whose attention is over all of a picture are needed")
-    n_global = sum(layer in global_layers for layer in range(part.layers))
+    whole_layers = sum(layer in whole_picture for layer in range(part.layers)) if part.window else part.layers
     table = Part(encoding="learned", name="table", decodes=False)
     table.set("tabled", True)
     read_patches(members, table, ["patches"])
@@ -210,16 +216,21 @@ def read_decomposed(members: Members, part: Part) -> List[Part]:
     for quantity in ("image", "patch"):
         part.origins[quantity] = table.origins[quantity]
     parts = [table] if part.tabled else []
-    n_global = n_global if part.window else part.layers
-    _add_terms(members, part, "windows", part.layers - n_global, part.window, parts)
-    _add_terms(members, part, "whole", n_global, None, parts)
+    _add_terms(members, part, "windows", part.layers - whole_layers, part.window, parts)
+    _add_terms(members, part, "whole", whole_layers, None, parts)
     return parts
 
 
 # ---- biases in windows ----
 
+MADE_BIAS = (
+    "A network makes its table of biases of the distances of rows and columns, and a sigmoid bounds it: what is "
+    "checked and timed here is what then gathers and adds them"
+)
+
 
 def _read_picture(members: Members, part: Part) -> None:
+    """Reads how many patches a side of the picture has."""
     members.read_whole(part, "image", "image_size spec_size", 1, SIDE, 224)
     members.read_whole(part, "patch", "patch_stride.0 / patch_size", 1, SIDE)
     if part.image % part.patch:
@@ -228,6 +239,7 @@ def _read_picture(members: Members, part: Part) -> None:
 
 
 def _check_window(members: Members, part: Part) -> None:
+    """Rejects a window that is too large. Sets the length: its patches, and the class token."""
     if part.window > 256:
         members.reject(f"a window of {part.window} x {part.window} patches: at most 256 x 256 is possible")
     part.set("length", part.window * part.window + part.window_class, "window * window")
@@ -249,13 +261,8 @@ def read_window(members: Members, part: Part) -> None:
     _check_window(members, part)
 
 
-MADE_BIAS = (
-    "A network makes its table of biases of the distances of rows and columns, and a sigmoid bounds it: what is "
-    "checked and timed here is what then gathers and adds them"
-)
-
-
 def _read_stage(members: Members, template: Part, heads: List[object], stage: int) -> Part:
+    """Returns the part of a stage, from 0 on. Each stage has twice the width and half the side of the one before."""
     flags = members.flags
     part = replace(template, name=f"stage{min(stage, PARTS - 1) + 1}", origins=dict(template.origins))
     if "flat" not in flags:
@@ -295,14 +302,14 @@ def read_stages(members: Members, part: Part) -> List[Part]:
     for stage in range(len(heads)):
         if stage == PARTS and "flat" not in members.flags:
             members.reject(f"num_heads has {len(heads)} stages: at most {PARTS} are read")
-        one = _read_stage(members, part, heads, stage)
+        own = _read_stage(members, part, heads, stage)
         last = parts[-1] if parts else None
-        if last and (last.heads, last.side, last.width) == (one.heads, one.side, one.width):
-            last.layers += one.layers
+        if last and (last.heads, last.side, last.width) == (own.heads, own.side, own.width):
+            last.layers += own.layers
         elif len(parts) == PARTS:
             members.reject(f"its stages differ in more than {PARTS} ways")
         else:
-            parts.append(one)
+            parts.append(own)
     if len(parts) == 1:
         parts[0].name = ""
     return parts

@@ -1,4 +1,8 @@
-"""Reads vision towers that rotate: each pair of a head rotates by the row, the column or the time of a patch."""
+"""Reads vision towers that rotate: each pair of a head rotates by the row, the column or the time of a patch.
+
+config.py calls read_tower() for a file of a tower alone, and for the vision_config of a model of several parts. Heads
+of 80 channels have 40 pairs: in Qwen2-VL the first 20 rotate by the row, the others by the column.
+"""
 
 import math
 from typing import Any
@@ -14,6 +18,7 @@ EXPERTS = ("num_local_experts", "num_experts_per_tok")  # members that do not co
 
 
 def _check_rule(members: Members) -> None:
+    """Rejects scaling of frequencies, which no known tower has."""
     for key, value in (members.rope or {}).items():
         if key != "rope_theta" and not (key in ("rope_type", "type") and value in ("axial", "default")):
             members.reject(f"{key[:40]} of {members.rope_name} is {value!r:.40}: of a tower only rope_theta, and the "
@@ -21,15 +26,17 @@ def _check_rule(members: Members) -> None:
 
 
 def _check_layers(members: Members) -> None:
+    """Rejects members of single layers, unless they concern experts."""
     layers: Any = members.file.get("per_layer_config")
-    for layer, says in (layers or {}).items() if isinstance(layers, dict) else ():
-        for key in says if isinstance(says, dict) else ():
+    for layer, own in layers.items() if isinstance(layers, dict) else ():
+        for key in own if isinstance(own, dict) else ():
             if key not in EXPERTS:
                 members.reject(f"per_layer_config has '{key[:40]}' for layer {layer[:10]}: of a tower this is not "
                                "known")  # fmt: skip
 
 
 def _read_heads(members: Members, part: Part) -> None:
+    """Reads heads, their width, and the layers."""
     flags = members.flags
     if "hidden_size" in flags:
         members.read_whole(part, "width", "hidden_size embed_dim")
@@ -110,7 +117,7 @@ def _read_picture(members: Members, part: Part) -> None:
 
 
 def read_tower(members: Members, part: Part) -> None:
-    """Reads a tower, whose encoding the part has."""
+    """Reads a tower into a part, whose encoding is set: rope_half or rope_interleaved."""
     part.tower, part.decodes, part.picture = True, False, PICTURE
     members = find_rope(members)
     _check_rule(members)

@@ -1,4 +1,8 @@
-"""Table of model types: the encoding of each type, and the defaults of its classes."""
+"""Table of model types: the encoding of each type, and the defaults of its classes.
+
+config.py looks up model_type here, such as "llama" (rope_half, rope_theta 10000 by default), and finds the text model
+and the vision tower of a model of several parts.
+"""
 
 import difflib
 import functools
@@ -12,13 +16,13 @@ NESTED = 4  # levels of models within models
 
 
 class ModelType(NamedTuple):
-    """A row of types.txt."""
+    """A row of types.txt, whose head explains encodings and flags."""
 
     name: str
     encoding: str
     flags: Tuple[str, ...]
-    defaults: Dict[str, Any]
-    note: str
+    defaults: Dict[str, Any]  # members that a file may leave out
+    note: str  # what the code of the type does besides
     fills: Dict[str, Any] = {}  # defaults of the text model, if the type consists of parts
     changed: Dict[str, Any] = {}  # defaults that differ in an older release of the library
     unread: Dict[str, Any] = {}  # members that its class saves and no code reads, with the value that changes nothing
@@ -35,7 +39,7 @@ class ModelType(NamedTuple):
 
 
 def rows(path: Path, columns: int) -> Iterator[List[str]]:
-    """Yields the rows of a table of columns with "|" between them."""
+    """Yields the rows of a table as its `columns` cells, between which lines have "|". Comments begin with #."""
     for line in path.read_text(encoding="utf-8").splitlines():
         if line.strip() and not line.startswith("#"):
             cells = [cell.strip() for cell in line.split("|", columns - 1)]
@@ -59,12 +63,16 @@ def type_of(name: Any) -> Optional[ModelType]:
 
 
 def _model_type_of(value: Any) -> Optional[str]:
+    """Returns the member model_type of an object, if it is a text."""
     name = value.get("model_type") if isinstance(value, dict) else None
     return name if isinstance(name, str) else None
 
 
 def without_unread(file: Dict[str, Any], dropped: Dict[str, Any], name: Optional[str] = None) -> Dict[str, Any]:
-    """Returns a model and its parts without members that no code reads, which are added to `dropped`."""
+    """Returns a model and its parts without members that no code reads, which are added to `dropped`.
+
+    `name` is its model type if the file states none.
+    """
     kind = type_of(_model_type_of(file) or name)
     unread = kind.unread if kind else {}
     parts = kind.defaults if kind and kind.composite else {}
@@ -102,23 +110,24 @@ def find_text(members: Members) -> Optional[str]:
     name = _model_type_of(members.root)
     for _ in range(NESTED):
         kind = type_of(name)
-        key, inner = next(iter(kind.defaults.items())) if kind and kind.composite else ("text_config", None)
+        composite = kind if kind and kind.composite else None
+        key, type_of_text = next(iter(composite.defaults.items())) if composite else ("text_config", None)
         inside = members.file if isinstance(members.file, dict) else {}
-        text = inside.get(key, inside.get("text_config") if inner else None)
-        if kind and kind.composite:
-            members.fills = kind.fills
+        text = inside.get(key, inside.get("text_config") if composite else None)
+        if composite:
+            members.fills = composite.fills
         if text is not None:
             if not isinstance(text, dict):
                 members.reject(f"{key} is no object: one with the sizes of the text model, or null, is needed")
             members.file = text
-            name = _model_type_of(text) or inner or name
-        elif inner:
-            if kind and "own_defaults" in kind.flags:
-                members.reject(f"{key} is not there, and the class of {kind.name} has other sizes for it than that of "
-                               f"{inner}: it is needed")  # fmt: skip
-            name = inner
-            if kind and "flat" not in kind.flags:
-                members.note(f"{key} is not there: that of the defaults of its class, {inner}, is meant")
+            name = _model_type_of(text) or type_of_text or name
+        elif composite:
+            if "own_defaults" in composite.flags:
+                members.reject(f"{key} is not there, and the class of {composite.name} has other sizes for it than "
+                               f"that of {type_of_text}: it is needed")  # fmt: skip
+            name = type_of_text
+            if "flat" not in composite.flags:
+                members.note(f"{key} is not there: that of the defaults of its class, {type_of_text}, is meant")
                 members.file = {}
         else:
             break
@@ -154,28 +163,33 @@ def _note_other_part(members: Members, key: str, name: Optional[str]) -> None:
 
 
 def _contains(where: Any, inner: Any) -> bool:
+    """Returns whether an object is `inner` or has it within."""
     return where is inner or (isinstance(where, dict) and any(_contains(value, inner) for value in where.values()))
 
 
 def find_tower(members: Members, whole: Any = None, kind: Optional[ModelType] = None) -> Optional[Tower]:
-    """Returns the first vision tower of a model that rotates. Notes the parts that are not read."""
-    whole, kind = (members.root, type_of(_model_type_of(members.root))) if whole is None else (whole, kind)
+    """Returns the first vision tower of a model that rotates. Notes the parts that are not read.
+
+    `whole` is the model, the file by default, and `kind` its type.
+    """
+    if whole is None:
+        whole, kind = members.root, type_of(_model_type_of(members.root))
     parts = kind.defaults if kind and kind.composite else {}
     first: Optional[Tower] = None
     for key, value in whole.items():
-        mine = parts.get(key)
-        known = mine or key in ("vision_config", "audio_config")
-        if not isinstance(value, dict) or key == "text_config" or not known:
+        default_name = parts.get(key)
+        is_part = default_name or key in ("vision_config", "audio_config")
+        if not isinstance(value, dict) or key == "text_config" or not is_part:
             continue
-        named = _model_type_of(value)
-        own = type_of(named)
-        if not own or own.composite:
-            own = type_of(mine)
+        stated_name = _model_type_of(value)
+        part_kind = type_of(stated_name)
+        if not part_kind or part_kind.composite:
+            part_kind = type_of(default_name)
         if _contains(value, members.file):
-            deeper = find_tower(members, value, own)
+            deeper = find_tower(members, value, part_kind)
             first = first or deeper
-        elif not first and own and "tower" in own.flags:
-            first = Tower(key, value, own)
+        elif not first and part_kind and "tower" in part_kind.flags:
+            first = Tower(key, value, part_kind)
         else:
-            _note_other_part(members, key, named or mine)
+            _note_other_part(members, key, stated_name or default_name)
     return first

@@ -1,7 +1,7 @@
-"""Reports members without a problem: windows, chunks and sinks of attention, and unread keys about positions.
+"""Reports what the problems of a model leave out: windows, chunks and sinks of attention, unread keys about positions.
 
-An unread key is noted if its value changes nothing; any other value rejects the file. A key that repeats the value of
-the key that counts is accepted.
+config.py calls check_unread() after it has read all parts. "rotary_pct": 1.0, which nothing read, changes nothing and
+becomes a note; "rotary_pct": 0.5 rejects the file. A key that repeats the value of the key that counts is accepted.
 """
 
 import json
@@ -46,7 +46,7 @@ UNRELATED = {
     "static_position_embeddings": "sinusoids, whatever it says (Marian)",
 }
 
-# Notes on keys that are not covered.
+# Keys that are noted, with the note.
 UNCOVERED = {
     "num_position_embeddings": "the learned table that its code adds to patches is not covered",
     "max_2d_position_embeddings": "the tables of places on a page that its code adds are not covered",
@@ -67,14 +67,18 @@ def _unread_keys(members: Members) -> Iterator[Tuple[str, Any]]:
 
 
 def _changes_nothing(key: str, value: Any) -> bool:
-    """Returns whether a value equals the behaviour without the key."""
+    """Returns whether a value equals the behaviour without the key: a value of NEUTRAL, null, empty, or false.
+
+    False is none if NEUTRAL has true for the key.
+    """
     neutral = NEUTRAL.get(key, ())
     if isinstance(value, bool):
-        return value is any(one is True for one in neutral)
-    return value is None or value in EMPTY or any(value == one for one in neutral if not isinstance(one, bool))
+        return value is any(known is True for known in neutral)
+    return value is None or value in EMPTY or value in [known for known in neutral if known is not True]
 
 
 def _shown(value: Any) -> str:
+    """Returns a value for a message, in at most 60 characters."""
     return "a list" if isinstance(value, list) and value else json.dumps(value)[:60]
 
 
@@ -118,8 +122,8 @@ SINKS = ("gpt_oss", "gpt-oss")  # model types and architectures with attention s
 def note_besides(members: Members, kind: str) -> None:
     """Notes windows, chunks, temperatures and sinks, in the same words for every kind of file."""
     window, chunks, temperature = (member_of(members.file, names) for names in (WINDOW, CHUNKS, TEMPERATURE))
-    used = member_of(members.file, "use_sliding_window").value is not False
-    if is_number(window.value) and window.value > 0 and used:
+    is_used = member_of(members.file, "use_sliding_window").value is not False
+    if is_number(window.value) and window.value > 0 and is_used:
         members.note(f"Windows of {window.value} tokens are not covered ({members.path(window.name)})")
     if is_number(chunks.value) and chunks.value > 0:
         members.note(f"Chunks of {chunks.value} tokens are not covered ({members.path(chunks.name)})")
