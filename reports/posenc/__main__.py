@@ -1,4 +1,7 @@
-"""Runs a command: python3 -m posenc COMMAND, or posenc COMMAND through the C program, which has the other commands."""
+"""Runs a command: python3 -m posenc COMMAND, or posenc COMMAND through the C program, which has the other commands.
+
+posenc report is the function main() of report/main.py, which takes the words after "report" and returns the exit code.
+"""
 
 import importlib
 import importlib.util
@@ -16,6 +19,14 @@ from .terminal import escape_hidden
 COMMANDS = tuple(sorted(file.parent.name for file in Path(__file__).parent.glob("*/main.py")))
 
 
+def require_packages(name: str) -> None:
+    """Raises ModuleNotFoundError if a package is missing that a command loads only after it has measured."""
+    if name != "explain":
+        for package in ("jinja2", "rich"):
+            if not importlib.util.find_spec(package):
+                raise ModuleNotFoundError(name=package)
+
+
 def main(name: str, arguments: List[str]) -> int:
     """Runs command `name`. Returns its exit code, unless the C program takes the place of this process."""
     if name not in COMMANDS:
@@ -23,9 +34,7 @@ def main(name: str, arguments: List[str]) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal without Unicode gets a question mark
     try:
-        for package in () if name == "explain" else ("jinja2", "rich"):  # checked before a measurement starts
-            if not importlib.util.find_spec(package):
-                raise ModuleNotFoundError(name=package)
+        require_packages(name)
         module = importlib.import_module(f"posenc.{name}.main")
         status: int = module.main(arguments)
         sys.stdout.flush()
@@ -41,7 +50,7 @@ def main(name: str, arguments: List[str]) -> int:
         )
         return 2
     except OSError as error:  # on standard output: commands turn an error of a file into a CommandError
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python flushes it once more at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python flushes standard output once more at its end
         if isinstance(error, BrokenPipeError):
             return 141
         print(f"posenc {name}: error: standard output cannot be written: {error.strerror}.", file=sys.stderr)
@@ -66,12 +75,12 @@ def run_program(arguments: List[str]) -> int:
 
 
 def run() -> NoReturn:
-    """Runs the command that this program is named after: posenc-plot is posenc plot."""
+    """Entry point posenc-COMMAND: runs the command that this program is named after."""
     sys.exit(main(os.path.basename(sys.argv[0]).partition("-")[2], sys.argv[1:]))
 
 
 def posenc() -> NoReturn:
-    """Runs posenc COMMAND."""
+    """Entry point posenc: runs posenc COMMAND."""
     sys.exit(main(sys.argv[1] if len(sys.argv) > 1 else "", sys.argv[2:]))
 
 

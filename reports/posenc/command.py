@@ -1,4 +1,8 @@
-"""Shared parts of the commands: errors, options, and files that are written completely or not at all."""
+"""Shared parts of the commands: errors, options, and files that are written completely or not at all.
+
+A command makes a Parser of its options. raise CommandError("the file is empty (got 'x.jsonl').") ends it with exit code
+2 and "posenc COMMAND: error: the file is empty (got 'x.jsonl')." on standard error.
+"""
 
 import argparse
 import math
@@ -31,7 +35,7 @@ class CommandError(Exception):
 
 
 def words_of(name: str, values: Sequence[str]) -> List[str]:
-    """Returns command-line arguments that pass an option once with each value."""
+    """Returns arguments that pass an option once with each value: kernel, [a, b] gives --kernel a --kernel b."""
     return [word for value in values for word in (f"--{name}", value)]
 
 
@@ -51,9 +55,9 @@ class Parser(argparse.ArgumentParser):
         """Adds FILE..., files of records."""
         self.add_argument("files", metavar="FILE", nargs="+", help="records, as --out jsonl:FILE writes them")
 
-    def add_output(self, what: str = "where it goes (default: standard output)") -> None:
+    def add_output(self, help_text: str = "where it goes (default: standard output)") -> None:
         """Adds -o and --force, for write_output()."""
-        self.add_argument("-o", "--output", metavar="PATH", type=file_path, help=what)
+        self.add_argument("-o", "--output", metavar="PATH", type=file_path, help=help_text)
         self.add_argument("--force", action="store_true", help="overwrite any file at PATH")
 
     def add_outputs(self) -> None:
@@ -65,22 +69,24 @@ class Parser(argparse.ArgumentParser):
         add("--out", metavar="FORMAT[:PATH]", action="append", default=[], help=formats)
         add("--force", action="store_true", help="overwrite any file")
 
-    def add_selection(self, full: str, *names: str) -> None:
-        """Adds options of SELECT, --quick, and --full with its help."""
+    def add_selection(self, full_help: str, *names: str) -> None:
+        """Adds the options `names` of SELECT, --quick, and --full with its help."""
         for name in names:
             self.add_argument(f"--{name}", metavar=SELECT[name][0], action="append", default=[], help=SELECT[name][1])
         modes = self.add_mutually_exclusive_group()
         modes.add_argument("--quick", action="store_true", help="the short run (default)")
-        modes.add_argument("--full", action="store_true", help=full)
+        modes.add_argument("--full", action="store_true", help=full_help)
 
 
-def _option(kind: Callable[[str], Any], fits: Callable[[float], bool], expected: str) -> Callable[[str], Any]:
+def _option(convert: Callable[[str], Any], is_valid: Callable[[float], bool], expected: str) -> Callable[[str], Any]:
+    """Returns a type of option for argparse, which rejects other values than those `expected`."""
+
     def read(text: str) -> Any:
         try:
-            value = kind(text)
+            value = convert(text)
         except ValueError:
             value = math.nan
-        if not fits(value):
+        if not is_valid(value):
             raise argparse.ArgumentTypeError(f"expected {expected} (got '{text}')")
         return value
 
@@ -113,20 +119,13 @@ def suggest(name: str, names: Sequence[str]) -> str:
 
 
 def read_text(path: str, what: str) -> str:
-    """Returns the text of a file, or of standard input if the path is "-". Error messages call the content `what`."""
+    """Returns the text of a file, or of standard input if the path is "-". Messages call the content `what`."""
     try:
         data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
         return data.decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise CommandError(f"the {what} cannot be read: {why} (got '{path}').") from None
-
-
-def check_output(path: Path, marker: bytes, *, force: bool) -> None:
-    """Rejects a path that write_file() would reject. Commands call this before they measure."""
-    handle, temporary = _open_beside(path, marker, force=force)
-    os.close(handle)
-    os.unlink(temporary)
 
 
 def _open_beside(path: Path, marker: bytes, *, force: bool) -> Tuple[int, str]:
@@ -148,6 +147,13 @@ def _open_beside(path: Path, marker: bytes, *, force: bool) -> Tuple[int, str]:
         raise CommandError(f"the output cannot be written: {error.strerror} (got '{path}').") from None
 
 
+def check_output(path: Path, marker: bytes, *, force: bool) -> None:
+    """Rejects a path that write_file() would reject. Commands call this before they measure."""
+    handle, temporary = _open_beside(path, marker, force=force)
+    os.close(handle)
+    os.unlink(temporary)
+
+
 def write_file(path: Path, data: bytes, marker: bytes, *, force: bool) -> None:
     """Writes a file, complete or not at all.
 
@@ -158,7 +164,7 @@ def write_file(path: Path, data: bytes, marker: bytes, *, force: bool) -> None:
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
-        mask = os.umask(0)
+        mask = os.umask(0)  # umask() sets the mask that it reads
         os.umask(mask)
         os.chmod(temporary, 0o666 & ~mask)
         os.replace(temporary, os.path.realpath(path))

@@ -1,4 +1,8 @@
-"""Runs the C program, and reads its tables and records: at its end, or as they come."""
+"""Runs the C program, and reads its tables and records: at its end, or as they come.
+
+Engine().records("bench", "--quick") returns the records of posenc bench and its exit code. posenc compare uses Program,
+which hands each record on when it comes, and survives a crash or a hang of the C program.
+"""
 
 import csv
 import json
@@ -23,6 +27,7 @@ from .records import Record, grouped, parse
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 POLL_S = 0.1  # interval at which a silent process is polled
 SILENCE_S = 300.0  # a process that prints nothing for longer hangs; no first call and its check take as long
+# Signals that a fault of the program itself raises.
 FAULTS = (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGABRT, signal.SIGTRAP, signal.SIGSYS)
 
 # ---- signals ----
@@ -31,14 +36,15 @@ FAULTS = (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SI
 @contextmanager
 def handled(handler: Callable[[int, Optional[FrameType]], None]) -> Iterator[None]:
     """Installs a handler of signals. Ignored signals stay ignored, as under nohup."""
-    before = {number: was for number in SIGNALS if (was := signal.getsignal(number)) != signal.SIG_IGN}
-    for number in before:
+    previous = {number: signal.getsignal(number) for number in SIGNALS}
+    replaced = {number: known for number, known in previous.items() if known != signal.SIG_IGN}
+    for number in replaced:
         signal.signal(number, handler)
     try:
         yield
     finally:
-        for number, was in before.items():
-            signal.signal(number, was)
+        for number, known in replaced.items():
+            signal.signal(number, known)
 
 
 class Interrupted(BaseException):
@@ -70,15 +76,15 @@ def _run_to_end(words: Sequence[str]) -> Tuple[bytes, int]:
     a second.
     """
     child: Optional["subprocess.Popen[bytes]"] = None
-    early: List[int] = []
+    early: List[int] = []  # signals that came before the child
 
-    def hand_on(number: int, _: Optional[FrameType]) -> None:
+    def forward(number: int, _: Optional[FrameType]) -> None:
         if child:
             child.send_signal(number)
         else:
             early.append(number)
 
-    with handled(hand_on):
+    with handled(forward):
         try:
             child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, start_new_session=True)
         except OSError as error:
@@ -96,8 +102,8 @@ class Engine:
     """The C program: POSENC_PROGRAM, which it sets when it starts this package, that of a wheel, or posenc on PATH."""
 
     def __init__(self) -> None:
-        of_wheel = shutil.which("posenc", path=str(Path(__file__).parent / "program"))
-        found = os.environ.get("POSENC_PROGRAM") or of_wheel or shutil.which("posenc")
+        in_wheel = shutil.which("posenc", path=str(Path(__file__).parent / "program"))
+        found = os.environ.get("POSENC_PROGRAM") or in_wheel or shutil.which("posenc")
         if not found:
             raise CommandError(
                 "the program posenc is not on PATH. Install it, or set POSENC_PROGRAM=PATH. "
@@ -143,14 +149,14 @@ class Engine:
         return self.records(*arguments)
 
     def columns(self, table: str, *options: str) -> List[Dict[str, str]]:
-        """Returns the lines of `posenc table frequencies` or `errors`, by the names of their columns."""
+        """Returns the lines of `posenc table TABLE`, such as frequencies, by the names of their columns."""
         return list(csv.DictReader(self.run("table", table, *options).splitlines()))
 
     def error_curves(self, *options: str) -> List[Record]:
         """Returns the largest errors of rope_table by position: a record for each curve.
 
         Backends of a numerics mode share one curve, the larger, if their errors differ by less than the width of a line
-        or, in f32 modes, by less than the rounding of a cosine.
+        or, in f32 modes, by less than the rounding of a cosine. The curve is then called "exact: avx2, scalar".
         """
         curves: List[Record] = []
         lines = self.columns("errors", *options)
@@ -166,32 +172,39 @@ class Engine:
             positions = [float(row["position"]) for row in rows]
             curves.append({"t": "curve", "kernel": "rope_table", "curve": name, "numerics": mode,
                            "positions": positions, "errors": errors, "backends": [backend]})  # fmt: skip
-        for name, of in grouped(curves, lambda curve: curve["curve"]).items():
-            for curve in of:
-                backends = curve.pop("backends")
-                shared = len(of) == 1 and len(backends) > 1  # a curve of the mode rather than of a backend
-                curve["backend"] = "" if shared else backends[0]
-                more = f" and {len(backends) - 3} more" if len(backends) > 4 else ""
-                curve["curve"] += ": " + ", ".join(backends[:3] if more else backends) + more if backends[0] else ""
+        for of_name in grouped(curves, lambda curve: curve["curve"]).values():
+            for curve in of_name:
+                _name_curve(curve, is_only=len(of_name) == 1)
         return curves
 
 
 def _alike(some: Sequence[float], others: Sequence[float], rounding: float) -> bool:
+    """Returns whether errors at the same positions differ by at most 1 % and the rounding."""
     return all(abs(a - b) <= 0.01 * max(a, b) + rounding for a, b in zip(some, others))
+
+
+def _name_curve(curve: Record, is_only: bool) -> None:
+    """Adds the first backends to the name of a curve. The only one of its mode has no backend if several share it."""
+    backends = curve.pop("backends")
+    curve["backend"] = "" if is_only and len(backends) > 1 else backends[0]
+    if backends[0]:
+        more = f" and {len(backends) - 3} more" if len(backends) > 4 else ""
+        curve["curve"] += ": " + ", ".join(backends[:3] if more else backends) + more
 
 
 # ---- records as they come: one process of a comparison ----
 
 
 class Ended(NamedTuple):
-    """End of a process: how it failed ("" if it was stopped or complete), its error message and its exit status."""
+    """End of a process."""
 
-    how: str
-    message: str
-    status: int
+    how: str  # how it failed; "" if it was stopped or complete
+    message: str  # its last message on standard error
+    status: int  # exit code; negative: the signal that ended it
 
 
 def _describe_end(status: int) -> str:
+    """Returns how a process ended that should not have."""
     if status >= 0:
         return f"the process was ended by exit({status})"
     name = signal.strsignal(-status) if -status in signal.valid_signals() else "unknown"

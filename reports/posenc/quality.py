@@ -1,4 +1,8 @@
-"""Grades the measurement quality of a machine from A to D, and lists the disturbances of its timings."""
+"""Grades the measurement quality of a machine from A to D, and lists the disturbances of its timings.
+
+Reports call of_machine() with all records of a machine, posenc doctor calls quality_of() with what it measured. A
+virtual machine whose timings detect 3.5 % in cache has grade C, with a reason for each of the two.
+"""
 
 from statistics import median
 from typing import Any, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
@@ -9,7 +13,7 @@ from .records import Machine, Record, member, number
 NOT_EXPOSED = "not exposed"
 
 MUCH_STEAL_PCT = 1.0  # more CPU time than this, stolen by a hypervisor, is too much
-FELT_SHARE = 0.1  # other programs disturb if they take this share of the CPUs
+DISTURBING_SHARE = 0.1  # other programs disturb if they take more than this share of the CPUs
 FAR_PCT = 3.0  # a larger difference of the A/A control means a disturbance
 
 # Differences in percent that timings still detect with quality A, B and C. A gate of posenc compare fails
@@ -43,7 +47,7 @@ def other_programs(env: Record, noise: Record) -> Tuple[bool, str]:
     cpus = number(env, "cpus.online") or 1.0
     taken = number(noise, "others")
     if taken is not None and taken >= 0:
-        return taken > FELT_SHARE * cpus, f"other programs took {taken:.1f} of its {cpus:.0f} CPUs"
+        return taken > DISTURBING_SHARE * cpus, f"other programs took {taken:.1f} of its {cpus:.0f} CPUs"
     loads = (number(noise, "load1"), number(env, "noise.load1"), -1.0)
     load = next(load for load in loads if load is not None)
     return load > cpus, f"the load average was {load:.1f} on {cpus:.0f} CPUs"
@@ -71,12 +75,13 @@ def disturbances(env: Record, noise: Record) -> List[str]:
     return [reason for grade, reason in [*_grade_noise(env, noise)][::-1] if grade == "D"]
 
 
-# ---- what a grade is made of ----
+# ---- reasons of a grade ----
 
-Reasons = Iterator[Tuple[str, str]]
+Reasons = Iterator[Tuple[str, str]]  # the best grade that is left, and why
 
 
 def _grade_setting(env: Record) -> Reasons:
+    """Yields reasons that are known before anything is timed."""
     virtualization, governor = exposed(env, "virtualization"), member(env, "frequency.governor")
     source, quota = exposed(env, "timer.source"), number(env, "limits.quota") or 0.0
     if is_unoptimised(env):
@@ -100,27 +105,30 @@ def _grade_setting(env: Record) -> Reasons:
 
 
 def _grade_control(pct: Optional[float]) -> Reasons:
+    """Yields a reason if base and its copy differ."""
     if pct is not None and pct > 0.5:
         yield "D" if pct > FAR_PCT else "C" if pct > 1.5 else "B", f"the A/A control is off by {pct:.1f} % (median)"
 
 
 def _grade_noise(env: Record, noise: Record) -> Reasons:
+    """Yields disturbances that a run saw, other programs last."""
     steal, stalled = number(noise, "steal_pct") or 0.0, number(noise, "throttled_pct") or 0.0
-    felt, words = other_programs(env, noise)
+    others_disturb, words = other_programs(env, noise)
     if steal > 0.1:
         yield "D" if steal > MUCH_STEAL_PCT else "C", f"a hypervisor gave {steal:.1f} % of its time to others"
     if stalled > 0.1:
         yield "D", f"a quota of CPU time stalled it for {stalled:.1f} % of the time"
-    if felt:
+    if others_disturb:
         yield "D", words
 
 
 def _grade_detectable(detectable: Mapping[str, Any]) -> Reasons:
-    for name, place, most in DETECTABLE:
+    """Yields a reason for each memory level whose timings detect less than those of grade A."""
+    for name, place, limits in DETECTABLE:
         pct = number(detectable, name)
-        steps = sum(pct > step for step in most) if pct is not None else 0
-        if steps:
-            yield "ABCD"[steps], f"{place} it detects no difference below {pct:.1f} %"
+        exceeded = sum(pct > limit for limit in limits) if pct is not None else 0
+        if exceeded:
+            yield "ABCD"[exceeded], f"{place} it detects no difference below {pct:.1f} %"
 
 
 # ---- a machine's runs ----
@@ -129,8 +137,8 @@ def _grade_detectable(detectable: Mapping[str, Any]) -> Reasons:
 def _noise_of(machine: Machine) -> Record:
     """Returns the noise of a machine's runs: of the last one, unless only an earlier one was disturbed."""
     seen: List[Record] = [footer["noise"] for footer in machine.of("footer") if footer.get("noise")]
-    felt = [noise for noise in seen if other_programs(machine.env, noise)[0]]
-    return (felt or seen or [{}])[-1]
+    disturbed = [noise for noise in seen if other_programs(machine.env, noise)[0]]
+    return (disturbed or seen or [{}])[-1]
 
 
 def _control_pct(timed: Sequence[Timing]) -> Optional[float]:
@@ -151,12 +159,14 @@ def warning(machine: Machine) -> str:
     """Returns a warning about the timings of a machine, in Markdown; "" if there is no reason for one."""
     timed = timings(machine)
     noisy = sum(timing.noisy for timing in timed)
-    apart, causes = _control_pct(timed) or 0.0, disturbances(machine.env, _noise_of(machine))
+    control_pct, causes = _control_pct(timed) or 0.0, disturbances(machine.env, _noise_of(machine))
     words = []
-    if timed and (causes or apart > FAR_PCT or 4 * noisy >= len(timed)):
+    if timed and (causes or control_pct > FAR_PCT or 4 * noisy >= len(timed)):
         words += [f"**The machine was {'busy' if causes else 'not quiet'}.**"]
-        words += [f"While it was measured {', and '.join(causes)}."] if causes else []
-        words += [f"The A/A control differed by {apart:.1f} % (median over cases)."] if apart > FAR_PCT else []
+        if causes:
+            words += [f"While it was measured {', and '.join(causes)}."]
+        if control_pct > FAR_PCT:
+            words += [f"The A/A control differed by {control_pct:.1f} % (median over cases)."]
         words += ["Repeat the run when the machine is quiet (`top` shows other programs), or allow more time. "
                   "`posenc doctor` measures disturbances."]  # fmt: skip
     if noisy:

@@ -1,5 +1,8 @@
 """Ranks the timings of a case: the fastest backend, and the backends that are tied with it.
 
+Reports and exports read records through Ranked and Timing. If avx2 takes 100 ns [98, 102], scalar 101 ns [99, 103] and
+libm 800 ns [790, 810], avx2 is the fastest, scalar is tied, and libm takes 8.0× as long.
+
 A timing is noisy if its interval extends more than 10 % to either side, if the A/A control differs by more than 10 %,
 or if it is a fifth above the roofline and its interval is wider than 3 %. Noisy timings are shown and not ranked.
 
@@ -17,7 +20,8 @@ from typing import Dict, List, Optional, Tuple
 from . import units
 from .records import Machine, Record, number
 
-WIDEST, BEYOND_ROOFLINE, WIDEST_BEYOND = 0.10, 1.2, 0.03
+WIDEST = 0.10  # interval, to either side, and difference of the A/A control, as shares of the time
+BEYOND_ROOFLINE, WIDEST_BEYOND = 1.2, 0.03  # from this share of the roofline on an interval has to be narrower
 
 
 class Standing(enum.IntEnum):
@@ -35,13 +39,14 @@ class Timing:
     """A timing of a case on a backend. Shares and speedups are computed from the rounded numbers that are printed."""
 
     def __init__(self, record: Record) -> None:
-        rate, of = (float(units.rate(number(record, name) or 0.0)) for name in ("gbps", "roofline.gbps"))
+        """`record` is one of kind bench. Times are in nanoseconds."""
+        rate, roofline = (float(units.rate(number(record, name) or 0.0)) for name in ("gbps", "roofline.gbps"))
         self.record, self.case, self.backend = record, str(record["case"]), str(record["backend"])
         self.kernel = str(record.get("kernel", ""))
         self.median, self.lo, self.hi = (number(record, name) or 0.0 for name in ("median_ns", "ci.lo", "ci.hi"))
         self.control = abs(number(record, "control_pct") or 0.0) / 100  # difference of the A/A control, as a share
         self.rejected = str(record.get("rejected") or ("" if 0 < self.median < math.inf else "no time recorded"))
-        self.share = rate / of if of > 0 else number(record, "roofline.share")
+        self.share = rate / roofline if roofline > 0 else number(record, "roofline.share")
         self.speedup_libm, self.speedup_autovec = number(record, "speedup_libm"), number(record, "speedup_autovec")
         self.standing = Standing.SLOWER
 
@@ -81,9 +86,8 @@ def timings(machine: Machine) -> List[Timing]:
 def _set_speedups(rows: List[Timing]) -> None:
     """Sets speedups over libm and autovec where these were timed in the same case."""
     timed = sorted((row for row in rows if not row.rejected), key=lambda row: -row.median)
-    fastest = {
-        (row.record.get("family", ""), row.record.get("threads", 1)): row.median for row in timed
-    }  # the fastest of a family comes last, and is kept
+    # The fastest of a family comes last, and is kept.
+    fastest = {(row.record.get("family", ""), row.record.get("threads", 1)): row.median for row in timed}
     for row in timed:
         time, threads = units.printed_time(row.median), row.record.get("threads", 1)
         plain, vectorised = fastest.get(("libm", threads)), fastest.get(("autovec", threads))
@@ -132,10 +136,11 @@ class Ranked:
 
     def default(self, kernel: str) -> str:
         """Returns the backend that runs a kernel if none is named; empty if the records do not say."""
-        of = self.machine.of("backend")
-        return next((str(backend["id"]) for backend in of if kernel in backend.get("default_for", {})), "")
+        backends = self.machine.of("backend")
+        return next((str(backend["id"]) for backend in backends if kernel in backend.get("default_for", {})), "")
 
-    def _alone(self, row: Timing) -> Standing:
+    def _judge_alone(self, row: Timing) -> Standing:
+        """Returns the standing of a timing without the others: wrong, not timed, noisy, or else slower."""
         if row.wrong or (not row.rejected and self.conforms(row.kernel, row.backend) is False):
             return Standing.WRONG
         if row.rejected:
@@ -143,11 +148,12 @@ class Ranked:
         return Standing.NOISY if row.noisy else Standing.SLOWER
 
     def _rank(self, ranking: Ranking) -> None:
+        """Sorts the timings of a case and sets their standings, as the head of this file explains."""
         rows = ranking.rows
         rows.sort(key=lambda row: (bool(row.rejected), row.median))
         _set_speedups(rows)
         for row in rows:
-            row.standing = self._alone(row)
+            row.standing = self._judge_alone(row)
         fastest = next((row for row in rows if row.standing == Standing.SLOWER), None)
         if not fastest or any(row.standing == Standing.NOISY and not fastest.reaches(row) for row in rows):
             return

@@ -1,4 +1,8 @@
-"""Records: JSON Lines, which results.schema.json describes. Reads and writes them, and groups them by machine."""
+"""Records: JSON Lines, which results.schema.json describes. Reads and writes them, and groups them by machine.
+
+The member t of a record is its kind. A run writes a header, env (the machine), results such as check and bench, and a
+footer. number({"t": "bench", "ci": {"lo": 98.0}}, "ci.lo") is 98.0.
+"""
 
 import json
 from contextlib import contextmanager
@@ -29,6 +33,7 @@ def _reject_constant(name: str) -> NoReturn:
 
 
 def _parse(line: str, number: int, path: str) -> Record:
+    """Returns the record of a line. Messages name the number of the line and the path."""
     try:
         record = json.loads(line, parse_constant=_reject_constant)
     except (ValueError, RecursionError) as error:
@@ -47,12 +52,13 @@ def _parse(line: str, number: int, path: str) -> Record:
 
 
 def _escape(value: Any) -> Any:
+    """Returns a value with the control characters and invisible characters of its texts escaped."""
     if isinstance(value, str):
         return escape_hidden(value)
     if isinstance(value, list):
         return [_escape(item) for item in value]
     if isinstance(value, dict):
-        return {escape_hidden(name): _escape(member) for name, member in value.items()}
+        return {escape_hidden(name): _escape(item) for name, item in value.items()}
     return value
 
 
@@ -109,11 +115,11 @@ class Machine:
     """The results of one machine. If a result occurs twice, its last record counts."""
 
     env: Record
-    header: Record = field(default_factory=dict)
+    header: Record = field(default_factory=dict)  # of the last run
     headers: List[Record] = field(default_factory=list)  # of all runs
-    kinds: Dict[str, List[Record]] = field(default_factory=dict)
+    kinds: Dict[str, List[Record]] = field(default_factory=dict)  # other records by kind: of() returns them
     runs: int = 0
-    finished: int = 0
+    finished: int = 0  # runs with a complete footer
     label: str = ""  # name of the machine; "" if there is only one
 
     @property
@@ -152,6 +158,7 @@ def number(record: Any, path: str) -> Optional[float]:
 
 
 def _keep_last(records: List[Record], names: Sequence[str]) -> List[Record]:
+    """Returns the last of the records whose members `names` are equal, in the order of the records."""
     last = {tuple(record.get(name) for name in names): at for at, record in enumerate(records)}
     return [records[at] for at in sorted(last.values())]
 

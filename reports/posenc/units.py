@@ -6,7 +6,8 @@ from typing import Dict, Optional, Sequence
 
 def _three(value: float) -> str:
     """Returns three significant digits, without an exponent."""
-    return f"{value:.{0 if abs(value) >= 99.95 else 1 if abs(value) >= 9.995 else 2}f}"
+    digits = 0 if abs(value) >= 99.95 else 1 if abs(value) >= 9.995 else 2
+    return f"{value:.{digits}f}"
 
 
 def count(number: float) -> str:
@@ -45,7 +46,8 @@ def times(ratio: Optional[float]) -> str:
     """Returns a ratio as 1.24×, 8.8×, 75×."""
     if ratio is None or not ratio > 0:
         return "–"
-    return f"{ratio:.{0 if ratio >= 9.95 else 1 if ratio >= 1.995 else 2}f}×"
+    digits = 0 if ratio >= 9.95 else 1 if ratio >= 1.995 else 2
+    return f"{ratio:.{digits}f}×"
 
 
 def percent(share: Optional[float]) -> str:
@@ -82,46 +84,37 @@ def printed_time(ns: float) -> float:
 
 
 def error_and_limit(largest: float, limit: float, metric: str) -> "tuple[str, str]":
-    """Returns an error and its limit, with as many digits as show on which side of the limit it lies."""
-    shown, most = error(largest, metric), f"{limit:.3g}"
+    """Returns an error and its limit, with as many digits as show on which side of the limit it lies.
+
+    1.5004 ulp is above the limit 1.5, and is shown as 1.5004 rather than as 1.50.
+    """
+    shown, shown_limit = error(largest, metric), f"{limit:.3g}"
     if metric in ("", "exact") or not math.isfinite(largest):
-        return shown, most
+        return shown, shown_limit
     unit = shown.partition(" ")[2]
     for digits in range(3, 18):
-        if (float(shown.split()[0]) <= float(most)) == (largest <= limit):
+        if (float(shown.split()[0]) <= float(shown_limit)) == (largest <= limit):
             break
-        shown, most = f"{largest:.{digits}g} {unit}", f"{limit:.{digits}g}"
-    return shown, most
+        shown, shown_limit = f"{largest:.{digits}g} {unit}", f"{limit:.{digits}g}"
+    return shown, shown_limit
 
 
 # ---- colours ----
 
 # A colour for each backend: blue and green have the same bits everywhere, purple is SLEEF, orange and yellow
-# are the compiler's, grey is libm. Backends of one colour never run on one machine. No two colours are
-# closer than 25 in CIELAB to eyes that lack a receptor.
-BACKENDS: Dict[str, str] = {
-    "avx512_bf16": "#132B79",
-    "avx512": "#005FD9",
-    "sve": "#005FD9",
-    "rvv": "#005FD9",
-    "avx2": "#A9D3FA",
-    "neon": "#A9D3FA",
-    "scalar": "#25A55C",
-    "sleef_avx512": "#960056",
-    "sleef_avx2": "#BF56AF",
-    "sleef_neon": "#BF56AF",
-    "autovec_v4": "#EE7219",
-    "autovec_sve": "#EE7219",
-    "autovec_rvv": "#EE7219",
-    "autovec_v3": "#F7D312",
-    "autovec_neon": "#F7D312",
-    "libm": "#9E9E9E",
-}
-PLUGINS = ("#665600", "#551711")
+# are the compiler's, grey is libm. Backends of one colour never run on one machine. To colour-blind eyes any two
+# colours still differ by at least 25 in CIELAB.
+COLORS = {
+    "#132B79": "avx512_bf16", "#005FD9": "avx512 sve rvv", "#A9D3FA": "avx2 neon", "#25A55C": "scalar",
+    "#960056": "sleef_avx512", "#BF56AF": "sleef_avx2 sleef_neon", "#EE7219": "autovec_v4 autovec_sve autovec_rvv",
+    "#F7D312": "autovec_v3 autovec_neon", "#9E9E9E": "libm",
+}  # fmt: skip
+BACKENDS: Dict[str, str] = {name: color for color, names in COLORS.items() for name in names.split()}
+PLUGINS = ("#665600", "#551711")  # of backends that are not posenc's own
 
 
 def color_of(backend: str, others: Sequence[str] = ()) -> str:
     """Returns the colour of a backend; those that are not posenc's own take turns, in the order of `others`."""
     unknown = [name for name in others if name not in BACKENDS]
-    at = unknown.index(backend) if backend in unknown else 0
-    return BACKENDS.get(backend) or PLUGINS[at % len(PLUGINS)]
+    place = unknown.index(backend) if backend in unknown else 0
+    return BACKENDS.get(backend) or PLUGINS[place % len(PLUGINS)]

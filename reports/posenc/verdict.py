@@ -1,5 +1,8 @@
 """The verdict on one case of two builds: slower, faster, same or unclear. docs/verdicts.md explains the rule.
 
+compare/builds.py calls judge(). If head takes 1.08 times as long in each of 20 rounds of three processes, the verdict
+is "slower", ratio 1.08, "at or over the threshold of 3 %; 3/3 processes; not confirmed yet".
+
 Each round of each process times three copies: head, base, and a second copy of base, the A/A control. Processes are
 the samples, not rounds, as the rounds of one process share its memory layout and the state of the machine. A process
 gives two numbers, in logarithms:
@@ -29,8 +32,9 @@ LEAST_PROCESSES = 3  # needed for SLOWER and FASTER
 CONFIRMING = 2  # further processes that confirm SLOWER or FASTER
 LOOKS = 3  # most looks at an unclear row
 
-LEAST_NOISE, DEFAULT_THRESHOLD, MOST_OF = 0.01, 0.03, 0.8
-FIRST_LEVEL, LATER_LEVEL = 0.99, 0.995
+LEAST_NOISE, DEFAULT_THRESHOLD = 0.01, 0.03  # ratios less 1
+AGREEING_SHARE = 0.8  # of five processes or more
+FIRST_LEVEL, LATER_LEVEL = 0.99, 0.995  # of intervals, at the first look and at later ones
 # Variances of y and z in units of that of one copy in one process: y is a copy less the mean of two, z the
 # difference of two.
 Y_UNITS, Z_UNITS = 1.5, 2.0
@@ -51,12 +55,12 @@ class Pair(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """A verdict: slower, faster, same, unclear or identical; the ratio of head to base, and why."""
+    """A verdict. Its members have the names of the record of a pair."""
 
-    kind: str
+    kind: str  # slower, faster, same, unclear or identical
     reason: str
-    level: float
-    ratio: float = NAN
+    level: float  # of the interval
+    ratio: float = NAN  # head / base, with its interval
     lo: float = NAN
     hi: float = NAN
     noise_threshold: float = LEAST_NOISE
@@ -71,6 +75,7 @@ class Verdict(NamedTuple):
 
 
 def _without_nan(samples: Sequence[float]) -> List[float]:
+    """Returns the samples that were taken, in order."""
     return sorted(sample for sample in samples if not math.isnan(sample))
 
 
@@ -81,7 +86,7 @@ def coverage(n: int, k: int) -> float:
 
 
 def median_interval(samples: Sequence[float], level: float) -> "tuple[float, float]":
-    """Returns an interval of the median by order statistics: all there is if that is too little for the level."""
+    """Returns an interval of the median by order statistics: of all samples if these are too few for the level."""
     ordered = _without_nan(samples)
     k = 0
     while k + 1 <= (len(ordered) + 1) // 2 and coverage(len(ordered), k + 1) >= level:
@@ -120,81 +125,110 @@ def half_width(level: float, variance: float, processes: float) -> float:
 
 
 class _Process(NamedTuple):
+    """Result of one process: y and z as at the head of this file."""
+
     y: float
     z: float
     side: int  # 1: head is slower than both copies of base; -1: faster than both; else 0
-    confirms: bool
+    confirms: bool  # it was run to confirm a verdict
 
 
 class _Evidence(NamedTuple):
+    """Statistics of all processes of a pair, in logarithms, apart from `noise`."""
+
     processes: int
-    agree: int  # in how many of them head is on the side of the mean
+    agree: int  # processes in which head is on the side of the mean
     level: float
-    mean: float
+    mean: float  # of y, with its interval
     lo: float
     hi: float
-    noise: float
-    variance: float
+    noise: float  # the noise threshold, a ratio less 1
+    variance: float  # of one copy in one process
+
+    @property
+    def side(self) -> int:
+        """1 if head is slower, -1 if it is faster, 0 if neither is sure."""
+        limit = math.log1p(self.noise)
+        if self.processes < LEAST_PROCESSES or self.agree < _most_of(self.processes):
+            return 0
+        return 1 if self.lo > limit else -1 if self.hi < -limit else 0
 
 
 def _summarize_process(pair: Pair, at: int) -> Optional[_Process]:
-    head, control = pair.head[at], pair.control[at]
-    both = _without_nan([h - c for h, c in zip(head, control)])
-    if not _without_nan(head) or not both or not _without_nan(control):
+    """Returns the result of process `at`; None if it has not timed all copies."""
+    by_first = _without_nan(pair.head[at])  # ln(head / base)
+    by_second = _without_nan([head - control for head, control in zip(pair.head[at], pair.control[at])])
+    control = _without_nan(pair.control[at])
+    if not by_first or not by_second or not control:
         return None
-    first, second, z = median(_without_nan(head)), median(both), median(_without_nan(control))
+    first, second = median(by_first), median(by_second)
     side = 1 if min(first, second) > 0 else -1 if max(first, second) < 0 else 0
-    return _Process(0.5 * (first + second), z, side, at + pair.confirming >= len(pair.head))
+    return _Process(0.5 * (first + second), median(control), side, at + pair.confirming >= len(pair.head))
 
 
 def _most_of(n: int) -> int:
     """Returns the least number that is 80 % of n or more: all of four."""
-    return math.ceil(MOST_OF * n - 1e-9)
+    return math.ceil(AGREEING_SHARE * n - 1e-9)
 
 
 def _gather_evidence(pair: Pair, processes: Sequence[_Process], level: float) -> _Evidence:
+    """Computes the statistics that the head of this file defines."""
     n = len(processes)
     mean = sum(process.y for process in processes) / n
-    spread = sum((p.y - mean) ** 2 / Y_UNITS + p.z**2 / Z_UNITS for p in processes)
+    spread = sum((process.y - mean) ** 2 / Y_UNITS + process.z**2 / Z_UNITS for process in processes)
     variance = spread / (2 * n - 1)
     half = half_width(level, variance, n)
     low, high = median_interval([ratio for process in pair.head for ratio in process], level)
-    apart = sorted(abs(process.z) for process in processes)
-    largest = max(2.0 * abs(median(process.z for process in processes)), apart[_most_of(n) - 1])
-    noise = max(LEAST_NOISE, math.expm1(largest))
+    distances = sorted(abs(process.z) for process in processes)
+    noise = max(2.0 * abs(median(process.z for process in processes)), distances[_most_of(n) - 1])
+    noise = max(LEAST_NOISE, math.expm1(noise))
     agree = sum(process.side == (1 if mean > 0 else -1) for process in processes)
     return _Evidence(n, agree, level, mean, min(mean - half, low), max(mean + half, high), noise, variance)
 
 
-def _processes_needed(e: _Evidence, threshold: float) -> float:
+def _more_needed(seen: _Evidence, threshold: float) -> float:
     """Returns how many times the processes so far have to be added until the interval settles it; NaN: none."""
-    room = max(abs(e.mean) - math.log1p(e.noise), math.log1p(threshold) - abs(e.mean))
-    rounds, times = max(e.hi - e.mean, e.mean - e.lo), 1.25
+    if seen.processes < LEAST_PROCESSES:
+        return LEAST_PROCESSES / seen.processes - 1
+    room = max(abs(seen.mean) - math.log1p(seen.noise), math.log1p(threshold) - abs(seen.mean))
+    width_of_rounds, times = max(seen.hi - seen.mean, seen.mean - seen.lo), 1.25
     if room <= 0:
         return NAN
-    while times < MOST_TIMES and (
-        half_width(e.level, e.variance, e.processes * times) > room or rounds / math.sqrt(times) > room
-    ):
+    while times < MOST_TIMES:
+        width = half_width(seen.level, seen.variance, seen.processes * times)
+        if max(width, width_of_rounds / math.sqrt(times)) <= room:
+            return times - 1.0
         times *= 1.125
-    return times - 1.0 if times < MOST_TIMES else NAN
+    return NAN
 
 
-def _unclear_reason(e: _Evidence, threshold: float, more: float) -> str:
-    up = e.mean > 0
-    beyond = e.lo if up else -e.hi
-    if e.processes < LEAST_PROCESSES:
-        return f"{e.processes} process{'' if e.processes == 1 else 'es'}; {LEAST_PROCESSES} are the least"
-    if beyond > math.log1p(e.noise):
-        return f"processes disagree: {'slower' if up else 'faster'} than both copies in {e.agree}/{e.processes}"
-    if e.noise > LEAST_NOISE and beyond > math.log1p(LEAST_NOISE):
-        return f"within noise: base differs from its own copy by up to {100 * e.noise:.1f} %"
-    half = 100 * math.expm1(max(e.hi - e.mean, e.mean - e.lo))
+def _unclear_reason(seen: _Evidence, threshold: float, more: float) -> str:
+    """Returns why no verdict is sure, and how many processes would change that."""
+    is_up = seen.mean > 0
+    beyond = seen.lo if is_up else -seen.hi
+    if seen.processes < LEAST_PROCESSES:
+        return f"{seen.processes} process{'' if seen.processes == 1 else 'es'}; {LEAST_PROCESSES} are the least"
+    if beyond > math.log1p(seen.noise):
+        word = "slower" if is_up else "faster"
+        return f"processes disagree: {word} than both copies in {seen.agree}/{seen.processes}"
+    if seen.noise > LEAST_NOISE and beyond > math.log1p(LEAST_NOISE):
+        return f"within noise: base differs from its own copy by up to {100 * seen.noise:.1f} %"
+    half = 100 * math.expm1(max(seen.hi - seen.mean, seen.mean - seen.lo))
     wide = f"±{half:.1f} %" if half < 100 else "wider than the time itself"
     times = 1 + more
     if math.isnan(times):
         return f"noisy: {wide}; it takes a quieter machine to settle {100 * threshold:.3g} %"
     many = f"{times:.{1 if times < 10 else 0}f}"
     return f"noisy: {wide}; {many} times as many processes would settle {100 * threshold:.3g} %"
+
+
+def _changed_reason(seen: _Evidence, threshold: float, confirmed: bool) -> str:
+    """Returns why head is called slower or faster."""
+    reason = f"{seen.agree}/{seen.processes} processes; {'confirmed' if confirmed else 'not confirmed yet'}"
+    if seen.side < 0:
+        return reason
+    where = "at or over" if math.exp(seen.mean) - 1 >= threshold else "under"
+    return f"{where} the threshold of {100 * threshold:.3g} %; {reason}"
 
 
 def judge(pair: Pair) -> Verdict:
@@ -205,14 +239,11 @@ def judge(pair: Pair) -> Verdict:
         if pair.same_code:
             return Verdict("identical", "the same machine code", level)
         return Verdict("unclear", "no process has timed both", level, more=NAN)
-    e = _gather_evidence(pair, processes, level)
-    threshold, limit = pair.threshold, math.log1p(e.noise)
-    side = 1 if e.lo > limit else -1 if e.hi < -limit else 0
-    if e.processes < LEAST_PROCESSES or e.agree < _most_of(e.processes):
-        side = 0
+    seen = _gather_evidence(pair, processes, level)
+    side, limit, threshold = seen.side, math.log1p(seen.noise), pair.threshold
     confirming = sum(p.confirms and p.side == side and side * p.y > limit for p in processes)
     confirmed = side != 0 and pair.confirming >= CONFIRMING and confirming == pair.confirming
-    ratio, more = math.exp(e.mean), 0.0
+    ratio, more = math.exp(seen.mean), 0.0
     word = "slower" if side > 0 else "faster"
     if pair.same_code:
         kind, confirmed = "identical", False
@@ -221,21 +252,15 @@ def judge(pair: Pair) -> Verdict:
         kind, more = "unclear", 1.0
         reason = f"not confirmed: {confirming} of {pair.confirming} further processes said {word}"
     elif side:
-        kind = word
-        reason = f"{e.agree}/{e.processes} processes; {'confirmed' if confirmed else 'not confirmed yet'}"
-        if side > 0:
-            where = "at or over" if ratio - 1 >= threshold else "under"
-            reason = f"{where} the threshold of {100 * threshold:.3g} %; {reason}"
-    elif e.lo >= -math.log1p(threshold) and e.hi <= math.log1p(threshold):
+        kind, reason = word, _changed_reason(seen, threshold, confirmed)
+    elif seen.lo >= -math.log1p(threshold) and seen.hi <= math.log1p(threshold):
         kind, reason = "same", f"within the threshold of {100 * threshold:.3g} %"
     else:
-        kind = "unclear"
-        enough = e.processes >= LEAST_PROCESSES
-        more = _processes_needed(e, threshold) if enough else LEAST_PROCESSES / e.processes - 1
-        reason = _unclear_reason(e, threshold, more)
+        kind, more = "unclear", _more_needed(seen, threshold)
+        reason = _unclear_reason(seen, threshold, more)
     control = math.exp(median(process.z for process in processes))
-    return Verdict(kind, reason, level, ratio, math.exp(e.lo), math.exp(e.hi), e.noise, control, e.processes, e.agree,
-                   confirmed, more)  # fmt: skip
+    return Verdict(kind, reason, level, ratio, math.exp(seen.lo), math.exp(seen.hi), seen.noise, control,
+                   seen.processes, seen.agree, confirmed, more)  # fmt: skip
 
 
 def machine_moved(moved: Sequence[float], yardstick: Sequence[float]) -> int:
