@@ -1,5 +1,7 @@
 """Compares two builds: their results exactly, their machine code, and their times by a schedule fixed in advance.
 
+main.py runs a Comparison. Its processes are calls of posenc pair, each with both builds:
+
     first      three processes time every row: rows in caches, then rows in memory
     confirm    two more processes, with new seeds, time each row that is slower or faster
     look       two more processes time each unclear row while there is time, at most twice
@@ -23,9 +25,10 @@ from .files import compare_builds
 from .same_code import Unknown, code_digest
 
 FIRST_PART, IN_CACHES = 0.7, 0.5  # shares: of the time limit for first processes; of these for rows in caches
-COUNTS_PART, COUNTS_S = 0.1, 15.0
-LEAST_S = 1e-6  # of a time limit
-SEED_BITS = 53
+COUNTS_PART, COUNTS_S = 0.1, 15.0  # for counting instructions: a share of the time limit, and at most these seconds
+LEAST_S = 1e-6  # smallest time limit of a process
+SEED_BITS = 53  # JSON holds such seeds exactly
+# Members of a planned row that its record repeats.
 NAMES = ("kernel", "dtype", "numerics", "stage", "case", "backend", "family", "footprint")
 
 
@@ -36,10 +39,10 @@ class Settings(NamedTuple):
     """Options of a comparison of builds."""
 
     limit_s: float
-    processes: int = LEAST_PROCESSES
+    processes: int = LEAST_PROCESSES  # that time each row at first
     seed: int = 0
     threshold: float = DEFAULT_THRESHOLD
-    timed_too: bool = False  # time rows whose machine code is the same, too
+    times_same_code: bool = False  # also time rows whose machine code is the same
 
 
 class Progress:
@@ -58,16 +61,16 @@ class Progress:
 
 @dataclass
 class Row:
-    """A case on one backend: its plan, its samples and its verdict."""
+    """A case on one backend: its samples and its verdict."""
 
-    planned: Record
+    planned: Record  # from posenc pair: names, footprint, and which builds have it
     threshold: float = DEFAULT_THRESHOLD
-    samples: List[Record] = field(default_factory=list)  # of each process
+    samples: List[Record] = field(default_factory=list)  # one for each process
     failure: Record = field(default_factory=dict)  # why it is not timed: which build, how, and a reason
     code: Dict[str, str] = field(default_factory=dict)  # digests of base and head, if both are known
     code_unknown: str = ""  # why they are not
-    spent_s: float = 0.0
-    confirming: int = 0
+    spent_s: float = 0.0  # duration of its share of processes
+    confirming: int = 0  # processes that were run to confirm the verdict
     look: int = 1
     verdict: Verdict = judge(Pair((), ()))
 
@@ -152,9 +155,9 @@ class Schedule:
         self.progress = Progress()
         self.begun, self.stop_at = clock(), math.inf
         self.seeds = random.Random(settings.seed)  # of processes
-        self.checked = False  # the last process checked all of each output
+        self.outputs_checked = False  # a process of this group of rows has checked all of each output
         self.overhead_s = 0.0  # duration of the last process without its rounds
-        self.noise: List[Record] = []  # what processes say of the machine
+        self.noise: List[Record] = []  # noise of the machine that each process saw
 
     def run(self) -> None:
         """Runs all processes."""
@@ -165,14 +168,15 @@ class Schedule:
     # ---- processes ----
 
     def _time_all_rows(self) -> None:
+        """Runs the first processes, and judges all rows."""
         limit_s, processes = self.settings.limit_s, self.settings.processes
-        wanted = [row for row in self.rows if row.timed and (self.settings.timed_too or not row.same_code)]
+        wanted = [row for row in self.rows if row.timed and (self.settings.times_same_code or not row.same_code)]
         caches = [row for row in wanted if row.planned["footprint"]["name"] != "DRAM"]
         memory = [row for row in wanted if row.planned["footprint"]["name"] == "DRAM"]
         self.progress.total = processes * len(wanted)
         self.stop_at = self.begun + limit_s
         for group, part in ((caches, IN_CACHES * FIRST_PART if memory else FIRST_PART), (memory, FIRST_PART)):
-            self.checked, self.overhead_s = False, 0.0
+            self.outputs_checked, self.overhead_s = False, 0.0
             end = self.begun + part * limit_s
             for left in range(processes, 0, -1):
                 if not self._out_of_time():
@@ -182,6 +186,7 @@ class Schedule:
                 row.judge()
 
     def _repeat_rows(self) -> None:
+        """Runs further processes for rows to confirm and to look at again, until there are none."""
         self.stop_at = math.inf  # confirmation is not subject to the time limit
         while True:
             left_s = max(self.begun + self.settings.limit_s - self.clock(), 0.0)
@@ -202,8 +207,8 @@ class Schedule:
         for row in self.rows:
             if row.timed and not row.confirming:
                 need_s = CONFIRMING * row.spent_s / max(len(row.samples), 1)
-                look = row.verdict.kind == "unclear" and row.look < LOOKS and left_s >= max(need_s, LEAST_S)
-                if row.flagged or look:
+                has_looks = row.verdict.kind == "unclear" and row.look < LOOKS
+                if row.flagged or (has_looks and left_s >= max(need_s, LEAST_S)):
                     left_s -= need_s
                     chosen.append(row)
         return chosen
@@ -215,13 +220,13 @@ class Schedule:
         begin, share_s = self.clock(), max(slot_s - self.overhead_s, 0.0)
         seed, limit = self.seeds.getrandbits(SEED_BITS), f"{max(share_s, LEAST_S):.6f}"
         options = ["--part", "times", "--seed", str(seed), "--time-limit", limit]
-        options += ["--rows-only"] if self.checked else []
-        self.checked = True
+        options += ["--rows-only"] if self.outputs_checked else []
+        self.outputs_checked = True
         while left and not self._out_of_time():
             before = len(left)
-            why = self._run_pair(options, left)
+            problem = self._run_pair(options, left)
             if len(left) == before and not self._out_of_time():
-                raise CommandError(f"no process could time the pairs: {why or 'it ended before any'}.")
+                raise CommandError(f"no process could time the pairs: {problem or 'it ended before any'}.")
         took_s = self.clock() - begin
         self.overhead_s = max(took_s - share_s, 0.0)
         for row in timed:
@@ -238,7 +243,7 @@ class Schedule:
         def take(record: Record) -> None:
             nonlocal running
             if record["t"] == "header":
-                self._same_builds(record)
+                self._check_builds(record)
             elif record["t"] == "running":
                 running = record
             elif record["t"] == "samples" and record["outcome"] == "timed":
@@ -254,7 +259,8 @@ class Schedule:
             finish(running).fail(who, "crashed", ended.how)
         return ended.message or ended.how
 
-    def _same_builds(self, header: Record) -> None:
+    def _check_builds(self, header: Record) -> None:
+        """Rejects a process that has loaded another file than the first one."""
         for name, sha256 in self.builds.items():
             if header["compare"][name]["sha256"] != sha256:
                 raise CommandError(
@@ -356,6 +362,7 @@ class Comparison:
                     row.code_unknown = str(unknown)
 
     def _compare_times(self) -> None:
+        """Times the rows, and counts instructions."""
         builds = {name: str(self.header["compare"][name]["sha256"]) for name in ("base", "head")}
         schedule = Schedule(self.program, self.rows, builds, self.settings)
         self.noise = schedule.noise

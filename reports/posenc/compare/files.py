@@ -1,7 +1,9 @@
 """Compares two files of records, machine by machine.
 
-Checks are compared exactly: status, error, digest, and presence. Times are shown as a trend and never as a verdict,
-because a machine changes more between two runs than code does.
+main.py calls compare_files(), builds.py calls compare_builds() for the checks of two builds. Checks are compared
+exactly: status, error, digest, and presence. A largest error of 0.50 ulp in base and 0.94 ulp in head is a record
+"change", what "error", worse true. Times are shown as a trend and never as a verdict, because a machine changes more
+between two runs than code does.
 """
 
 import math
@@ -28,21 +30,21 @@ class _Differences:
 
     def __init__(self) -> None:
         self.records: List[Record] = []  # machines, changes and trends
-        self.obstacles: List[Record] = []  # that make them incomparable
-        self.compare: Record = {"incomparable": self.obstacles, "results": 0}  # for the header
+        self.incomparable: List[Record] = []  # differences that prevent a comparison
+        self.compare: Record = {"incomparable": self.incomparable, "results": 0}  # for the header
 
-    def obstacle(self, what: str, base: object, head: object) -> None:
+    def add_incomparable(self, what: str, base: object, head: object) -> None:
         """Adds a difference that makes the files incomparable."""
-        self.obstacles.append({"what": what, "base": str(base or "unknown"), "head": str(head or "unknown")})
+        self.incomparable.append({"what": what, "base": str(base or "unknown"), "head": str(head or "unknown")})
 
     def agree(self, what: str, base: object, head: object) -> bool:
         """Returns true if both sides are equal or one is unknown; otherwise adds why they cannot be compared."""
         if base == head or not base or not head:
             return True
-        self.obstacle(what, base, head)
+        self.add_incomparable(what, base, head)
         return False
 
-    def change(
+    def add_change(
         self, row: Record, what: str, worse: Optional[bool], base: Record, head: Record, **more: object
     ) -> None:  # fmt: skip
         """Adds a changed result. `worse` is None if neither side is better."""
@@ -70,7 +72,7 @@ def _compare_machines(out: _Differences, base: Machine, head: Machine) -> None:
     ended = ["ended early" if side.finished < side.runs else "whole" for side in (base, head)]
     whole = "ended early" not in ended
     if not whole:
-        out.obstacle("run", *ended)
+        out.add_incomparable("run", *ended)
     same_machine = [out.agree(what, member(base.env, path), member(head.env, path)) for what, path in MACHINE_MEMBERS]
     old, new = (member(side.env, "cpu.features") or [] for side in (base, head))
     if old != new:
@@ -99,6 +101,7 @@ def _key(check: Record) -> Tuple[str, str, str]:
 
 
 def _compare_checks(out: _Differences, base: List[Record], head: List[Record], vectors: bool, lost: bool) -> None:
+    """Compares checks. Without `vectors` the suite of golden vectors is left out; with `lost` head has to have all."""
     bases, heads = ({_key(check): check for check in side} for side in (base, head))
     for key in sorted({*bases, *heads}):
         old, new = bases.get(key), heads.get(key)
@@ -110,9 +113,9 @@ def _compare_checks(out: _Differences, base: List[Record], head: List[Record], v
             if old["status"] != new["status"]:
                 continue  # the status says why errors and bits differ
             _compare_error(out, old, new)
-            bits = [old.get("digest"), new.get("digest")]
-            if all(bits) and bits[0] != bits[1]:
-                out.change(new, "bits", None, {"value": bits[0]}, {"value": bits[1]})
+            old_bits, new_bits = old.get("digest"), new.get("digest")
+            if old_bits and new_bits and old_bits != new_bits:
+                out.add_change(new, "bits", None, {"value": old_bits}, {"value": new_bits})
         elif new:
             _compare_status(out, new, "absent", new["status"])
         elif old and lost:
@@ -120,6 +123,7 @@ def _compare_checks(out: _Differences, base: List[Record], head: List[Record], v
 
 
 def _compare_status(out: _Differences, row: Record, base: str, head: str) -> None:
+    """Adds a change of status; "absent" stands for a check that one side lacks."""
     if base == head or (base == "absent" and head not in NOT_PASSED):
         return  # an additional check is no change
     before, after = SEVERITY.get(base, 1), SEVERITY.get(head, 1)
@@ -128,10 +132,11 @@ def _compare_status(out: _Differences, row: Record, base: str, head: str) -> Non
     if head in NOT_PASSED:
         more = {"reason": row["reason"]} if row.get("reason") else {}
         more["worst_at"] = member(row, "error.worst_at") or row.get("reason", "")
-    out.change(row, "status", worse, {"status": base}, {"status": head}, **more)
+    out.add_change(row, "status", worse, {"status": base}, {"status": head}, **more)
 
 
 def _compare_error(out: _Differences, base: Record, head: Record) -> None:
+    """Adds a change of the largest error."""
     metric = member(head, "error.metric")
     old, new = number(base, "error.max"), number(head, "error.max")
     if not metric or metric != member(base, "error.metric") or old is None or new is None:
@@ -139,19 +144,21 @@ def _compare_error(out: _Differences, base: Record, head: Record) -> None:
     if old == new or (math.isnan(old) and math.isnan(new)):
         return
     sides = ({"max": member(side, "error.max")} for side in (base, head))
-    out.change(head, "error", new > old or math.isnan(new), *sides, metric=metric,
-               limit=member(head, "error.limit"), worst_at=member(head, "error.worst_at") or "")  # fmt: skip
+    out.add_change(head, "error", new > old or math.isnan(new), *sides, metric=metric,
+                   limit=member(head, "error.limit"), worst_at=member(head, "error.worst_at") or "")  # fmt: skip
 
 
 # ---- times ----
 
 
 def _timings(machine: Machine) -> Dict[Tuple[str, str, int], Timing]:
+    """Returns timings by case, backend and threads."""
     rows = [row for ranking in Ranked(machine).cases.values() for row in ranking.rows]
     return {(row.case, row.backend, row.record.get("threads", 1)): row for row in rows}
 
 
 def _compare_timings(out: _Differences, base: Machine, head: Machine, same_machine: bool) -> None:
+    """Compares whether outputs were right, and adds trends of times if the machine is the same."""
     bases, moved, rooflines = _timings(base), [], []
     for key, new in _timings(head).items():
         old = bases.get(key)
@@ -175,6 +182,7 @@ def _compare_timings(out: _Differences, base: Machine, head: Machine, same_machi
 
 
 def _trend(base: Timing, head: Timing) -> Record:
+    """Returns the record of a timing in both files: times, shares of the roofline, and their ratios."""
     record: Record = {"t": "trend", **{name: head.record.get(name, "") for name in NAMES}}
     for name, side in (("base", base), ("head", head)):
         record[name] = {"ns": side.median if side.median > 0 else None, "share": side.share or 0.0}
@@ -194,7 +202,8 @@ def _read(path: str) -> List[Machine]:
     return machines(records) or machines([records[0], {"t": "env"}, *records[1:]])
 
 
-def _side(path: str, machine: Machine) -> Record:
+def _describe_side(path: str, machine: Machine) -> Record:
+    """Returns the member base or head of the header."""
     header = machine.header
     return {"path": path, "version": member(header, "tool.version") or "", "started": header.get("started") or ""}
 
@@ -209,14 +218,14 @@ def compare_files(base_path: str, head_path: str) -> List[Record]:
             single = len(bases) == len(heads) == 1
             head = heads[0] if single else names.get(base.env.get("env_id"))
             if head is None:
-                out.obstacle("machine", base.env.get("env_id"), "absent")
+                out.add_incomparable("machine", base.env.get("env_id"), "absent")
                 continue
             if "base" not in out.compare:
-                out.compare.update(base=_side(base_path, base), head=_side(head_path, head))
+                out.compare.update(base=_describe_side(base_path, base), head=_describe_side(head_path, head))
             _compare_machines(out, base, head)
     timed = any(record["t"] == "trend" for record in out.records)
-    if not timed and not out.compare["results"] and not out.obstacles:
-        out.obstacle("results", "none that head has", "none that base has")
+    if not timed and not out.compare["results"] and not out.incomparable:
+        out.add_incomparable("results", "none that head has", "none that base has")
     compare = {"base": {"path": base_path}, "head": {"path": head_path}, **out.compare}
     header = {"t": "header", "schema": SCHEMA, "run_id": uuid.uuid4().hex, "mode": "files"}
     return [{**header, "compare": compare}, *out.records]

@@ -1,4 +1,8 @@
-"""posenc compare: compares the speed and the results of two builds, two git revisions or two files of records."""
+"""posenc compare: compares the speed and the results of two builds, two git revisions or two files of records.
+
+builds.py compares builds, which revisions.py makes of git revisions, and files.py compares files. Both return the
+records of a comparison: a header, pairs, changes, and here a footer. text.py prints them.
+"""
 
 import argparse
 import math
@@ -83,7 +87,7 @@ def _options(args: argparse.Namespace) -> Record:
     return options
 
 
-def _check_options(args: argparse.Namespace, files: bool) -> None:
+def _check_options(args: argparse.Namespace, are_files: bool) -> None:
     """Rejects combinations of options that have no meaning."""
     count = len(args.builds)
     if args.rev and count not in (1, 2):
@@ -95,7 +99,7 @@ def _check_options(args: argparse.Namespace, files: bool) -> None:
     if bool(args.build) != bool(args.library):
         missing, given = ("--library", "--build") if args.build else ("--build", "--library")
         raise CommandError(f"{missing} is missing beside {given}. Give both: a command, and the path of what it makes.")
-    for name in _options(args) if files else ():
+    for name in _options(args) if are_files else ():
         if name != "gate":
             raise CommandError(f"--{name} has no effect here: files of records are compared as they are. Leave it out.")
 
@@ -108,11 +112,12 @@ def _selection(args: argparse.Namespace) -> List[str]:
 
 
 def _settings(args: argparse.Namespace) -> Settings:
+    """Returns the settings that options state, or their defaults."""
     kernels = ",".join(args.kernel).count(",") + 1 if args.kernel else math.inf
     limit_s = args.time_limit or min(KERNEL_TIME_LIMIT_S * kernels, TIME_LIMIT_S)
     threshold = args.threshold / 100 if args.threshold else DEFAULT_THRESHOLD
-    timed_too = args.identical or args.full
-    return Settings(limit_s, args.processes or LEAST_PROCESSES, args.seed or 0, threshold, timed_too)
+    times_same_code = args.identical or args.full
+    return Settings(limit_s, args.processes or LEAST_PROCESSES, args.seed or 0, threshold, times_same_code)
 
 
 # ---- the comparison ----
@@ -145,11 +150,11 @@ def _compare_builds(args: argparse.Namespace) -> Comparison:
 def main(arguments: List[str]) -> int:
     """Runs posenc compare. Returns the exit code."""
     args = _parser().parse_args(arguments)
-    files = not args.rev and len(args.builds) == 2 and all(map(_is_records, args.builds))
-    _check_options(args, files)
+    are_files = not args.rev and len(args.builds) == 2 and all(map(_is_records, args.builds))
+    _check_options(args, are_files)
     outputs = outputs_of(args.out, args.output, json=args.json, force=args.force)
     signalled, footer_members = 0, {}
-    if files:
+    if are_files:
         records = compare_files(*args.builds)
     else:
         comparison = _compare_builds(args)

@@ -1,6 +1,7 @@
 """Builds git revisions, and caches the builds.
 
-A revision is checked out into a temporary work tree and built there. The cache keeps the shared object:
+main.py calls take_revision("main", None, None), which returns the path of the library of that revision. A revision is
+checked out into a temporary work tree and built there. The cache keeps the shared object:
 
     $XDG_CACHE_HOME or ~/.cache/posenc/builds/COMMIT-HASH/NAME.so, build.log
 
@@ -25,7 +26,7 @@ from ..command import CommandError, suggest
 from ..engine import Interrupted, interruptible
 from ..units import many
 
-LOG_LINES, MOST_REFS = 20, 10
+LOG_LINES, MOST_REFS = 20, 10  # of a failed build that are printed; names of revisions that are suggested from
 WORK_TREE = "work tree"
 LIBRARY = f"revision-build/impl/libposenc.{'dylib' if sys.platform == 'darwin' else 'so'}"
 # Builds posenc itself, without the parts that its library does not need. Skips options that a revision lacks.
@@ -34,8 +35,10 @@ for part in program tests bench sleef golden; do
     grep -q "^option('$part'" meson_options.txt && set -- "$@" "-D$part=disabled"
 done
 meson setup revision-build "$@" && meson compile -C revision-build posenc:shared_library"""
+# Variables that git sets in hooks, which a build must not inherit; variables that change a build.
 HOOK_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY")
-FLAGS = ("CC", "CXX", "CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS")
+FLAG_VARIABLES = ("CC", "CXX", "CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS")
+# The author and the date of commits of a work tree, so that equal files give the same commit.
 AUTHOR = {
     f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER")
     for what, value in (("NAME", "posenc"), ("EMAIL", "posenc@localhost"), ("DATE", "2000-01-01T00:00:00Z"))
@@ -78,6 +81,7 @@ def _find_repository() -> Path:
 
 
 def _commit_of(name: str) -> str:
+    """Returns the hash of the commit that a revision names."""
     commit = None if name.startswith("-") else _git("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
     if commit:
         return commit
@@ -126,7 +130,7 @@ def _cache_name(commit: str, command: str, library: str) -> str:
     """Returns the name of a build in the cache."""
     version = ["sh", "-c", "${CC:-cc} --version | head -n 1"]
     compiler = subprocess.run(version, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False).stdout
-    system, flags = os.uname(), [os.environ.get(name, "") for name in FLAGS]
+    system, flags = os.uname(), [os.environ.get(name, "") for name in FLAG_VARIABLES]
     parts = "\1".join([command, library, system.sysname, system.machine, *flags])
     digest = hashlib.sha256(parts.encode(errors="surrogateescape") + compiler).hexdigest()
     return f"{commit}-{digest[:12]}"
@@ -136,7 +140,10 @@ def _cache_name(commit: str, command: str, library: str) -> str:
 
 
 def _run(command: List[str], folder: Path, log: IO[bytes]) -> int:
-    """Runs a program in a session of its own. If a signal ends this command, all of the session ends."""
+    """Runs a program in a session of its own. Returns its exit code; negative: the signal that ended it.
+
+    If a signal ends this command, all of the session ends.
+    """
     env = {name: value for name, value in os.environ.items() if name not in HOOK_VARIABLES}
     child = subprocess.Popen(
         command, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env, start_new_session=True

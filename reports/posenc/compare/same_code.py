@@ -5,8 +5,8 @@ everything that a call may execute or read in its library: the instructions of e
 calls and addresses, and the bytes of the data that they refer to. An address is replaced by the ordinal of its function
 or object, in order of first use, and the offset in it. A function of another library is replaced by its name.
 
-    1a40:  lea  rax,[rip+0x11]        # 1a58 <table>      becomes  0 lea  rax,[] 1+0
-    1a47:  jmp  1a80 <rope_half+0x40>                     becomes  7 jmp 0+40
+    1a40:  mov  rax,QWORD PTR [rip+0x1211]  # 2c58 <table>  becomes  0 mov  rax,QWORD [] 1+0
+    1a47:  jmp  1a80 <rope_half+0x40>                       becomes  7 jmp 0+40
 
 Code that cannot be followed to its end has no digest. It counts as different.
 """
@@ -33,7 +33,6 @@ _LINE = re.compile(r"^ *([0-9a-f]+):\t(.*?) *(?:# ([0-9a-f]+)(?: <.*)?)?$", re.M
 _BRANCH = re.compile(r"(.*?) +([0-9a-f]+) <([^+>]*?)(@plt)?(?:\+0x[0-9a-f]+)?>")
 _OPERAND = re.compile(r"(?:(\w+) (?:PTR|BCST) )?\[rip[+-]0x[0-9a-f]+\]")
 _TEXT = re.compile(rb"[ -~\n\t]{1,1024}\0")
-
 
 
 class Unknown(Exception):

@@ -1,4 +1,10 @@
-"""Prints a comparison: the verdicts, then the changes with their reasons, and the options of a rerun."""
+"""Prints a comparison: the verdicts, then the changes with their reasons, and the options of a rerun.
+
+    VERDICT  SLOWER 1    FASTER 0    SAME 11    UNCLEAR 0    identical code 3
+    Results of 214 checks: 0 worse, 0 better, 0 otherwise changed.
+
+main.py calls Printer.summary() for the format console.
+"""
 
 import math
 import shlex
@@ -17,11 +23,11 @@ from ..verdict import machine_moved
 
 SHOWN = 5  # rows of a table, without --verbose
 WORTH_SHOWING = 0.1  # change of the share of the roofline in a trend
-FOLDED = ("same", "identical")
+FOLDED = ("same", "identical")  # verdicts of rows that only --verbose shows
 
 
 class Printer:
-    """Prints the records of a comparison."""
+    """Prints the records of a comparison to `out`; with `verbose` all rows."""
 
     def __init__(self, records: Sequence[Record], out: TextIO, verbose: bool) -> None:
         self.by_kind: Dict[str, List[Record]] = grouped(records, lambda record: record["t"])
@@ -60,19 +66,20 @@ class Printer:
         self.line()
         if compare.get("machine"):
             self.line(f"The machine: {compare['machine']}.")
-        for one in compare.get("incomparable", []):
-            self.line(f"Not comparable, {one['what']}: {one['base']} in base, {one['head']} in head.", "bold red")
+        for difference in compare.get("incomparable", []):
+            words = "{what}: {base} in base, {head} in head".format(**difference)
+            self.line(f"Not comparable, {words}.", "bold red")
 
     def summary(self, outcome: Tuple[int, str]) -> None:
-        """Prints the whole comparison."""
+        """Prints the whole comparison. `outcome` is the exit code and its reason."""
         self.heading()
         self._verdicts()
         self._results()
         self._control()
         self._rows()
         self.table(["result", "of", "case and backend"], [
-            [direction(one).replace("moved", "changed"), one["what"], _case_and_backend(one, change_words(one))]
-            for one in self.changed
+            [direction(change).replace("moved", "changed"), change["what"],
+             _case_and_backend(change, change_words(change))] for change in self.changed
         ])  # fmt: skip
         self._trends()
         self._ending(*outcome)
@@ -87,27 +94,25 @@ class Printer:
 
     def _results(self) -> None:
         checks, agreements = member(self.header, "compare.results"), self.by_kind.get("agreement", [])
-        of = f" of {units.many(checks, 'check')}" if checks is not None else ""
+        compared = f" of {units.many(checks, 'check')}" if checks is not None else ""
         if agreements:
-            cases, values, problems = (
-                units.count(sum(agreement[name] for agreement in agreements))
-                for name in ("cases", "values", "problems")
-            )
-            of = f" of {cases} cases, and {values} values of {problems} problems"
-        if of or self.changed:
+            names = ("cases", "values", "problems")
+            totals = {name: units.count(sum(agreement[name] for agreement in agreements)) for name in names}
+            compared = " of {cases} cases, and {values} values of {problems} problems".format(**totals)
+        if compared or self.changed:
             ways = Counter(map(direction, self.changed))
             counts = f"{ways['worse']} worse, {ways['better']} better, {ways['moved']}"
-            self.line(f"Results{of}: {counts} otherwise changed.", "bold red" if ways["worse"] else None)
+            self.line(f"Results{compared}: {counts} otherwise changed.", "bold red" if ways["worse"] else None)
 
     def _control(self) -> None:
         timed = [pair for pair in self.pairs if ratio(pair) > 0]
         if not timed:
             return
         controls = [number(pair, "control_ratio") or 1.0 for pair in timed]
-        apart = [abs(control - 1) for control in controls]
+        differences = [abs(control - 1) for control in controls]
         self.line(
             f"{units.many(len(timed), 'pair')} timed. A/A control: base differs from its own copy by "
-            f"{100 * median(apart):.1f} % (median; at most {100 * max(apart):.1f} %)."
+            f"{100 * median(differences):.1f} % (median; at most {100 * max(differences):.1f} %)."
         )
         together = machine_moved([math.log(ratio(pair)) for pair in timed], list(map(math.log, controls)))
         if together:
@@ -183,6 +188,7 @@ def _case_and_backend(record: Record, why: str = "") -> str:
 
 
 def _times(record: Record) -> List[str]:
+    """Returns the times of base and head; "-" if one is not known."""
     times = [number(record, f"{side}.ns") or 0.0 for side in ("base", "head")]
     return [units.time(ns) if ns > 0 else "-" for ns in times]
 

@@ -1,8 +1,11 @@
 """Changes of level in a series: where the ranks of the values before and after differ most.
 
-The largest difference over all splits is compared with that of shuffled ranks. So no distribution is assumed, and a
-wild value is no more than the largest. Splits found in windows of 50, 25 and 16 values are tested again against their
-neighbours alone, and the weakest is given up until all hold. docs/verdicts.md explains the rule.
+trend.py calls find(). In 20 values near 0.50 and 20 near 0.60 it finds one ChangePoint, with at 20, before 0.50 and
+after 0.60.
+
+The largest difference over all splits is compared with that of shuffled ranks. So no distribution is assumed, and an
+outlier counts no more than any largest value. Splits found in windows of 50, 25 and 16 values are tested again between
+their neighbours, and the weakest is dropped until all hold. docs/verdicts.md explains the rule.
 """
 
 import random
@@ -12,25 +15,25 @@ from itertools import accumulate
 from statistics import median
 from typing import List, Sequence, Set, Tuple
 
-LEAST = 14  # values: of fewer no order is as rare as one in a thousand
+LEAST = 14  # values needed: of fewer no order is as rare as one in a thousand
 SIDE = 3  # values at least on either side of a change
-WINDOW = 50  # values that are looked at together
-P = 0.001
-_CANDIDATE_P = 0.02  # p of candidates, which are tested again
+WINDOW = 50  # values that are tested together, at most
+P = 0.001  # largest p of a change
+_CANDIDATE_P = 0.02  # largest p of a candidate, which is tested again
 _SHUFFLES = 9999
 _MOST_EXTREME = 9  # shuffles that may reach the statistic: (1 + 9) / (1 + 9999) is P
 
 
 @dataclass(frozen=True)
 class ChangePoint:
-    """A change: the first value of the new level, and the medians of the values [start, at) and [at, stop)."""
+    """A change of level, tested in the values [start, stop)."""
 
-    at: int
+    at: int  # place of the first value of the new level
     start: int
     stop: int
-    before: float
-    after: float
-    p: float  # shuffles that differ as much, of 9999 and this one
+    before: float  # median of the values [start, at)
+    after: float  # median of the values [at, stop)
+    p: float  # share of orders that differ as much: of 9999 shuffles and this one
 
 
 def _best_split(ranks: Sequence[float]) -> Tuple[float, int]:
@@ -45,27 +48,27 @@ def _best_split(ranks: Sequence[float]) -> Tuple[float, int]:
     return largest, SIDE + squares.index(largest)
 
 
-class _Chance:
-    """That statistic of n values in random orders. They are drawn as they are needed, and kept."""
+class _Shuffles:
+    """The statistic of _best_split() for n values in random orders, which are drawn when they are needed and kept."""
 
     def __init__(self, n: int) -> None:
-        self._ranks, self._draw = [rank - (n - 1) / 2 for rank in range(n)], random.Random(n)
-        self._found: List[float] = []
+        self._ranks, self._random = [rank - (n - 1) / 2 for rank in range(n)], random.Random(n)
+        self._squares: List[float] = []
 
     def p_value(self, square: float) -> float:
         """Returns the share of orders that reach a statistic. Ends when that is known to be above P (Besag 1991)."""
         reached = 0
         for i in range(_SHUFFLES):
-            if i == len(self._found):
-                self._draw.shuffle(self._ranks)
-                self._found.append(_best_split(self._ranks)[0])
-            reached += self._found[i] >= square
+            if i == len(self._squares):
+                self._random.shuffle(self._ranks)
+                self._squares.append(_best_split(self._ranks)[0])
+            reached += self._squares[i] >= square
             if reached > _MOST_EXTREME:
                 return reached / (i + 1)
         return (1 + reached) / (1 + _SHUFFLES)
 
 
-_chance = lru_cache(maxsize=None)(_Chance)
+_shuffles_of = lru_cache(maxsize=None)(_Shuffles)
 
 
 def _test(values: Sequence[float]) -> Tuple[int, float]:
@@ -75,18 +78,20 @@ def _test(values: Sequence[float]) -> Tuple[int, float]:
         return 0, 1.0
     ordered = sorted(values)
     square, at = _best_split([ordered.index(value) + (ordered.count(value) - n) / 2 for value in values])
-    return at, _chance(n).p_value(square)
+    return at, _shuffles_of(n).p_value(square)
 
 
 def _divide(values: Sequence[float], start: int, stop: int) -> Set[int]:
-    """Returns candidates: values are split as long as their sides differ."""
+    """Returns candidates in the values [start, stop), which are split as long as their sides differ."""
     at, p = _test(values[start:stop])
     at += start
-    return {at, *_divide(values, start, at), *_divide(values, at, stop)} if p <= _CANDIDATE_P else set()
+    if p > _CANDIDATE_P:
+        return set()
+    return {at, *_divide(values, start, at), *_divide(values, at, stop)}
 
 
 def _refit(values: Sequence[float], candidates: List[int], i: int) -> ChangePoint:
-    """Moves a candidate to where the values between its neighbours are split best."""
+    """Moves candidate i to where the values between its neighbours are split best."""
     before, here, after = [0, *candidates, len(values)][i : i + 3]
     start, stop = max(before, here - WINDOW), min(after, here + WINDOW)
     at, p = _test(values[start:stop])
@@ -99,13 +104,14 @@ def find(values: Sequence[float]) -> List[ChangePoint]:
     """Returns the changes of level in a series of finite values, in their order."""
     n = len(values)
     found: Set[int] = set()
-    for length in (WINDOW, WINDOW // 2, WINDOW // 3):  # down and up again: neither stands out in a window of both
+    # Short windows separate a fall from the rise after it: neither stands out in a window of both.
+    for length in (WINDOW, WINDOW // 2, WINDOW // 3):
         last = max(n - length, 0)
         if last or length == WINDOW:  # windows overlap by half; the last one ends with the values
             for start in (*range(0, last, length // 2), last):
                 found |= _divide(values, start, min(start + length, n))
     candidates = sorted(found)
-    while True:
+    while True:  # drops the weakest candidate until all hold
         refitted = [_refit(values, candidates, i) for i in range(len(candidates))]
         weakest = max(refitted, key=lambda change: change.p, default=None)
         if weakest is None or weakest.p <= P:

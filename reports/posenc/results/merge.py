@@ -1,6 +1,8 @@
-"""Merges files of records: shards become the run that they are shares of; other runs follow one another as they are.
+"""posenc results merge: shards become the run that they are shares of; other runs follow one another as they are.
 
-Files that do not belong together are rejected by name.
+"posenc verify --shard 0/2" and "--shard 1/2" write a file each, whose headers have shard {"i": 0, "n": 2} and
+{"i": 1, "n": 2}. Merged, they have the records of "posenc verify". Files that do not belong together are rejected by
+name.
 """
 
 import json
@@ -14,16 +16,9 @@ from ..terminal import escape_hidden
 
 MISSING = 6  # exit code: shards are missing
 MOST_SHARDS = 1_000_000
-_FACT_KINDS = ("env", "kernel", "backend", "model")  # said once for all shards
-_SHARED_MEMBERS = (
-    "mode",
-    "tool.version",
-    "tool.commit",
-    "tool.dirty",
-    "vectors.sha256",
-    "shard.n",
-    "seed",
-)  # in all shards
+_FACT_KINDS = ("env", "kernel", "backend", "model")  # kinds of records that are written once for all shards
+# Members of headers that all shards of a run share.
+_SHARED_MEMBERS = ("mode", "tool.version", "tool.commit", "tool.dirty", "vectors.sha256", "shard.n", "seed")
 
 
 class Run(NamedTuple):
@@ -36,22 +31,21 @@ class Run(NamedTuple):
 
     @property
     def machine(self) -> str:
+        """The env_id of its machine; "" if no record states it."""
         return next((str(record["env_id"]) for record in self.records if record["t"] == "env"), "")
 
     @property
     def command(self) -> str:
+        """The command of posenc that made it, such as verify."""
         return str(self.header.get("command") or "run")
 
     @property
-    def complete(self) -> bool:
+    def is_complete(self) -> bool:
+        """True if it was not interrupted."""
         return self.footer.get("complete") is True
 
-    @property
-    def shards(self) -> int:
-        return int(member(self.header, "shard.n") or 1)
-
-    def whole(self, mixed: bool) -> Any:
-        """Returns a key that all shards of a run share."""
+    def group(self, mixed: bool) -> Any:
+        """Returns a key that all shards of a run share, and no other run. With `mixed` they may be of several CPUs."""
         return (self.command, "" if mixed else self.machine) if "shard" in self.header else id(self.header)
 
 
@@ -73,7 +67,7 @@ def find_runs(path: str, records: List[Record]) -> Iterator[Run]:
         yield run
 
 
-# ---- whether they belong together ----
+# ---- checks that files belong together ----
 
 
 def _settings_of(run: Run, mixed: bool) -> Dict[str, Any]:
@@ -84,15 +78,16 @@ def _settings_of(run: Run, mixed: bool) -> Dict[str, Any]:
     return found if mixed else {**found, "build": builds[0]}
 
 
-def _check_alike(a: Run, b: Run, mixed: bool) -> None:
+def _check_alike(first: Run, other: Run, mixed: bool) -> None:
     """Rejects two shards that are not of one run."""
-    of_a, of_b = _settings_of(a, mixed), _settings_of(b, mixed)
-    for name in {**of_a, **of_b}:
-        values = (of_b.get(name), of_a.get(name))
+    expected, found = _settings_of(first, mixed), _settings_of(other, mixed)
+    for name in {**expected, **found}:
+        values = (found.get(name), expected.get(name))
         if values[0] != values[1]:
             here, there = ("none" if v is None else json.dumps(v, separators=(",", ":")) for v in values)
             raise CommandError(
-                f"{b.path}: its {name} is {here}, that of {a.path} is {there}. Merge shards of one run on {b.machine}."
+                f"{other.path}: its {name} is {here}, that of {first.path} is {there}. "
+                f"Merge shards of one run on {other.machine}."
             )
 
 
@@ -106,10 +101,10 @@ def _check_distinct(runs: List[Run]) -> None:
         seen[name] = run
     vectors = [(str(digest), run.path) for run in runs if (digest := member(run.header, "vectors.sha256"))]
     for digest, path in vectors[1:]:
-        first, where = vectors[0]
-        if digest != first:
+        first_digest, first_path = vectors[0]
+        if digest != first_digest:
             raise CommandError(
-                f"{path}: its vectors are {digest:.12}, those of {where} are {first:.12}. "
+                f"{path}: its vectors are {digest:.12}, those of {first_path} are {first_digest:.12}. "
                 "Merge runs with the same golden vectors."
             )
 
@@ -123,28 +118,29 @@ def _check_results(runs: List[Run]) -> None:
                 continue
             values = {name: value for name, value in record.items() if name != "place"}
             key = (run.machine, record["t"], *(record.get(name) for name in KEYS[record["t"]]))
-            before, where = seen.setdefault(key, (values, run))
-            if before != values:
+            first_values, first_run = seen.setdefault(key, (values, run))
+            if first_values != values:
                 raise CommandError(
                     f"{run.path}: {record['case']} of {record['backend']} on {run.machine} differs from the same in "
-                    f"{where.path}. Give each result of a machine once."
+                    f"{first_run.path}. Give each result of a machine once."
                 )
 
 
 def _check_complete(shards: List[Run], mixed: bool) -> Iterator[str]:
     """Rejects a run that lacks shards. Yields notes on attempts at a shard that was finished elsewhere."""
-    attempts, n = grouped(shards, lambda run: member(run.header, "shard.i") or 0), shards[0].shards
+    attempts = grouped(shards, lambda run: member(run.header, "shard.i") or 0)
+    n = int(member(shards[0].header, "shard.n") or 1)
     what = f"{shards[0].command} on {shards[0].machine}"
     for i, runs in attempts.items():
-        complete = [run for run in runs if run.complete]
+        complete = [run for run in runs if run.is_complete]
         if not complete:
             again = f"Run posenc {runs[-1].command} again"
             raise CommandError(f"{runs[-1].path}: is partial: its run was interrupted, or goes on. {again}.")
         if len(complete) > 1:
-            a, b = complete[0].path, complete[1].path
-            raise CommandError(f"shard {i}/{n} of {what} is in {a} and in {b}. Give it once.")
+            places = f"{complete[0].path} and in {complete[1].path}"
+            raise CommandError(f"shard {i}/{n} of {what} is in {places}. Give it once.")
         for run in runs:
-            if not run.complete:
+            if not run.is_complete:
                 yield f"{run.path} is passed over: shard {i}/{n} did not finish there; {complete[0].path} has it"
     missing = [str(i) for i in range(n) if i not in attempts]
     if missing:
@@ -190,26 +186,31 @@ def _join_shards(shards: List[Run], argv: Sequence[str]) -> List[Record]:
 def merge(
     files: List[Tuple[str, List[Record]]], argv: Sequence[str] = (), *, mixed: bool = False
 ) -> Tuple[List[Record], List[str]]:
-    """Returns the merged records of files, and notes on runs that are passed over. `files` are paths with records."""
+    """Returns the merged records of files, and notes on runs that are passed over.
+
+    `files` are paths with records, `argv` the arguments for the header of merged shards.
+    """
     runs = [run for path, found in files for run in find_runs(path, found)]
     records: List[Record] = []
     notes: List[str] = []
     _check_distinct(runs)
-    _check_results([run for run in runs if run.complete])
-    for shards in grouped(runs, lambda run: run.whole(mixed)).values():
-        complete = [run for run in shards if run.complete]
+    _check_results([run for run in runs if run.is_complete])
+    for shards in grouped(runs, lambda run: run.group(mixed)).values():
+        complete = [run for run in shards if run.is_complete]
         for run in complete[1:]:
             _check_alike(complete[0], run, mixed)
         notes += _check_complete(shards, mixed)
         for of_machine in grouped(complete, lambda run: run.machine).values():
             first = of_machine[0]
-            whole = [first.header, *first.records, first.footer]
-            records += _join_shards(of_machine, argv) if "shard" in first.header else whole
+            if "shard" in first.header:
+                records += _join_shards(of_machine, argv)
+            else:
+                records += [first.header, *first.records, first.footer]
     return records, notes
 
 
 def main(arguments: List[str]) -> int:
-    """Merges files. Returns the exit code."""
+    """Runs posenc results merge. Returns the exit code."""
     parser = Parser(
         "posenc results merge",
         "Merges the shards of a run, or runs of several machines, into one file.",
