@@ -23,7 +23,7 @@ def test_choices_are_those_of_the_program_in_c() -> None:
             for row in one["rows"]
         ]
         choice = Choice("rope_half", "f32", "L1", None, "", candidates)
-        assert (choice.chosen.name, choice.tie) == (one["chosen"], one["tie"])
+        assert (choice.chosen.name, choice.is_tie) == (one["chosen"], one["tie"])
         for standing in one["standings"]:
             (row,) = (row for row in candidates if row.name == standing["id"])
             choice.in_force = row.name

@@ -1,7 +1,12 @@
 """Findings: conditions that disturb timings, with their measured cost and the command that fixes each.
 
-They are made from the records of a run alone. A function checks a condition, or some that belong together. It yields
-no finding if nothing is known of them.
+main.py calls findings_of() with the records of a run, from which alone they are made:
+
+    what "governor"   level "costs"   cost_pct 3.1   evidence "the frequency governor is powersave (intel_pstate)"
+    fix "Keep the frequency up, or ..."   command "sudo cpupower frequency-set -g performance"   root true
+
+A function _check_*() checks a condition, or some that belong together. It yields no finding if nothing is known of
+them.
 """
 
 import re
@@ -14,10 +19,10 @@ from ..records import Record, member, number
 COSTS, NOTE, FINE, HIDDEN = LEVELS = ("costs", "note", "fine", "hidden")
 
 SAMPLE_NS = 100_000  # the least that a sample lasts
-SLOW_READING_NS = 200  # of a clock whose readings are system calls
+SLOW_READING_NS = 200  # a clock that takes longer to read makes a system call
 STEADY_PCT = 1.0  # a frequency that varies by less is steady
-PINNING_PCT = 0.5  # what pinning to a CPU must gain
-BUSY = 0.05  # share of the time from which a CPU is busy
+PINNING_PCT = 0.5  # smallest gain of pinning that counts
+BUSY = 0.05  # a CPU is busy if it works for a larger share of the time
 
 Findings = Iterator[Record]
 
@@ -53,10 +58,10 @@ class Run(NamedTuple):
         """Returns a number that the probe measured."""
         return number(self.doctor, f"measured.{path}")
 
-    def one(self, name: str, **wanted: object) -> Record:
-        """Returns the measurement of a list, such as floors, whose members have the wanted values."""
-        found = (one for one in member(self.doctor, f"measured.{name}") or [] if wanted.items() <= one.items())
-        return next((dict(one) for one in found), {})
+    def select(self, name: str, **wanted: object) -> Record:
+        """Returns the measurement of a list whose members have the wanted values: select("beside", sibling=True)."""
+        listed = member(self.doctor, f"measured.{name}") or []
+        return next((dict(item) for item in listed if wanted.items() <= item.items()), {})
 
     def busy(self, cpu: int) -> float:
         """Returns the share of the time in which a CPU was busy."""
@@ -69,7 +74,7 @@ def _finding(
 ) -> Record:
     """Returns a finding: a condition, and its fix in words and as a command. Fine conditions need no fix.
 
-    `cost` is how much longer or less certain timings are, in percent; None if unknown.
+    `seen` is the evidence. `cost` is how much longer or less certain timings are, in percent; None if unknown.
     """
     if level in (FINE, HIDDEN):
         fix = command = ""
@@ -78,10 +83,12 @@ def _finding(
 
 
 def _fine(what: str, seen: str, cost: Optional[float] = 0.0) -> Record:
+    """Returns the finding that a condition does not disturb."""
     return _finding(FINE, what, seen, cost)
 
 
 def _hidden(what: str, source: str) -> Record:
+    """Returns the finding that the system does not expose a condition."""
     return _finding(HIDDEN, what, f"{source} is missing or cannot be read")
 
 
@@ -119,13 +126,13 @@ def _check_build(run: Run) -> Findings:
 def _check_others(run: Run) -> Findings:
     """Finds other programs. Their cost is the time that a loop missed while they ran."""
     lost = run.measured("gaps.lost_pct")
-    felt, words = other_programs(run.env, run.noise)
-    taken = member(run.doctor, "neighbours.taken") or []
-    names = ", ".join(f"{one.get('name')} {number(one, 'cpus') or 0:.2f}" for one in taken)
+    disturb, words = other_programs(run.env, run.noise)
+    programs = member(run.doctor, "neighbours.taken") or []
+    names = ", ".join(f"{program.get('name')} {number(program, 'cpus') or 0:.2f}" for program in programs)
     words = words.replace("other programs took", "they took") + (f": {names}" if names else "")
     if all((number(run.noise, name) or -1.0) < 0 for name in ("others", "load1")):
         yield _hidden("other programs", "/proc/stat")
-    elif felt:
+    elif disturb:
         words += "" if lost is None else f"; a loop that reads the clock missed {lost:.2f} % of the time"
         fix = "End them and run this again: all other measurements were taken beside them."
         yield _finding(COSTS, "other programs", words, lost, fix, "top")
@@ -207,7 +214,7 @@ def _check_pinning(run: Run) -> Findings:
     """Finds the cost of letting the system choose the CPU."""
     cpu, gains = run.cpu, []
     for place in ("cache", "DRAM"):
-        floors = [run.one("floors", place=place, pinned=pinned) for pinned in (False, True)]
+        floors = [run.select("floors", place=place, pinned=pinned) for pinned in (False, True)]
         compared = all((number(floor, "comparisons") or 0) >= 1 for floor in floors)
         free, pinned = (number(floor, "detectable_pct") for floor in floors)
         if compared and free is not None and pinned is not None:
@@ -217,7 +224,7 @@ def _check_pinning(run: Run) -> Findings:
     elif run.doctor and number(run.env, "cpus.pinned") is not None:
         yield _fine("pinning", f"started on CPU {cpu} alone")
     elif gains:
-        gain, place, free, pinned = max(gains, key=lambda one: one[0])
+        gain, place, free, pinned = max(gains, key=lambda gain: gain[0])
         if gain <= PINNING_PCT:
             yield _fine("pinning", f"kept to CPU {cpu} or not, it detects the same")
         else:
@@ -226,13 +233,13 @@ def _check_pinning(run: Run) -> Findings:
             yield _finding(COSTS, "pinning", words, gain, "Keep the program on one CPU.", command)
 
 
-def _check_beside(run: Run) -> Findings:
-    """Finds the other thread of the core, and the cost of programs that share caches and memory."""
+def _check_siblings(run: Run) -> Findings:
+    """Finds the other thread of the core."""
     best = number(run.env, "cpus.best")
     cpu = run.cpu if run.doctor else int(best) if best is not None else None
     core = cpus_of(run.fact("cpus.siblings"))
-    other = min((one for one in core if one != cpu), default=None) if cpu in core else None
-    words, cost = _slowdown(run.one("beside", sibling=True))
+    other = min((sibling for sibling in core if sibling != cpu), default=None) if cpu in core else None
+    words, cost = _slowdown(run.select("beside", sibling=True))
     if other is not None:
         text = f"CPU {other} is a thread of the same core"
         text += f" and was busy for {100 * run.busy(other):.0f} % of the time" if run.doctor else ""
@@ -245,10 +252,13 @@ def _check_beside(run: Run) -> Findings:
     else:
         yield _hidden("SMT", "/sys/devices/system/cpu/cpu0/topology/thread_siblings_list")
 
-    core_beside = run.one("beside", sibling=False)
-    words, cost = _slowdown(core_beside)
+
+def _check_shared_memory(run: Run) -> Findings:
+    """Finds the cost of programs on other cores, which share caches and memory."""
+    beside = run.select("beside", sibling=False)
+    words, cost = _slowdown(beside)
     if cost is not None:
-        other = int(number(core_beside, "cpu") or 0)
+        other = int(number(beside, "cpu") or 0)
         busy = run.busy(other) > BUSY or other_programs(run.env, run.noise)[0]
         level = FINE if cost <= 2.0 else COSTS if busy else NOTE
         text = f"while CPU {other} does the same a call takes {words}"
@@ -421,7 +431,7 @@ def _check_swap(run: Run) -> Findings:
 
 
 def _check_process(run: Run) -> Findings:
-    """Finds denormal numbers that are flushed to zero, and processes that all get the same addresses."""
+    """Finds denormal numbers that are flushed to zero, and memory at the same addresses in all processes."""
     flushed, times = member(run.doctor, "measured.denormals.flushed"), run.measured("denormals.times") or 0.0
     if flushed is True:
         yield _finding(COSTS, "denormals", "flushed to zero (FTZ or DAZ is set), unlike in the checks", None,
@@ -441,6 +451,6 @@ def _check_process(run: Run) -> Findings:
 
 CHECKS = (
     _check_build, _check_others, _check_host, _check_quota, _check_interruptions, _check_disks, _check_pinning,
-    _check_beside, _check_cores, _check_governor, _check_frequency, _check_clock, _check_power, _check_huge_pages,
-    _check_nodes, _check_swap, _check_process,
+    _check_siblings, _check_shared_memory, _check_cores, _check_governor, _check_frequency, _check_clock, _check_power,
+    _check_huge_pages, _check_nodes, _check_swap, _check_process,
 )  # fmt: skip

@@ -1,4 +1,8 @@
-"""posenc doctor: measures disturbances of timings on this machine, or diagnoses records of other machines."""
+"""posenc doctor: measures disturbances of timings on this machine, or diagnoses records of other machines.
+
+The C program measures (posenc bench --probe). quality.py grades the machine, findings.py finds the conditions, and this
+file prints both, or writes them as the record "doctor".
+"""
 
 import textwrap
 from typing import Dict, List, Optional, Tuple
@@ -22,7 +26,7 @@ Examples
   posenc doctor node1.jsonl node2.jsonl
 """
 TITLES = {COSTS: "Conditions that disturb timings", NOTE: "Conditions that may disturb timings"}
-COST = 9  # columns
+COST_COLUMNS = 9
 LEGEND = """Detects: the smallest difference that 99 of 100 comparisons of 3 x 31 rounds find. Typical, largest:
 difference between a call and its copy in a round. posenc compare calls a smaller difference SAME if it is sure of
 less than 3 %, and UNCLEAR if not."""
@@ -89,7 +93,8 @@ def _print(console: Console, text: str, first: str = "", style: str = "") -> Non
         console.print(line, style=style, soft_wrap=True)
 
 
-def _answer(console: Console, run: Run, quality: Record) -> None:
+def _print_quality(console: Console, run: Run, quality: Record) -> None:
+    """Prints the machine, its grade, and what limits it."""
     name = f"{run.fact('cpu.name') or 'a CPU'} ({run.env.get('env_id')}), {run.amount('cpus.online'):.0f} CPUs; "
     where = "any CPU" if run.cpu is None else f"CPU {run.cpu}"
     took = f"measured on {where} for {number(run.doctor, 'seconds') or 0:.0f} s."
@@ -105,7 +110,8 @@ def _answer(console: Console, run: Run, quality: Record) -> None:
         _print(console, f"Not better because: {'; '.join(reasons)}.")
 
 
-def _floor(run: Run, floor: Record) -> List[str]:
+def _floor_row(run: Run, floor: Record) -> List[str]:
+    """Returns the row of the table about the smallest difference that timings detect."""
     return [
         f"{floor.get('place')}, {units.size(number(floor, 'bytes') or 0)}",
         "any" if run.cpu is None or not floor.get("pinned") else str(run.cpu),
@@ -115,9 +121,10 @@ def _floor(run: Run, floor: Record) -> List[str]:
     ]
 
 
-def _finding(console: Console, finding: Record) -> None:
+def _print_finding(console: Console, finding: Record) -> None:
+    """Prints a condition beside its cost, its fix and the command."""
     cost = finding["cost_pct"]
-    first = f"{percent(cost) if cost is not None else 'unknown':>{COST}}  "
+    first = f"{percent(cost) if cost is not None else 'unknown':>{COST_COLUMNS}}  "
     margin = " " * len(first)
     _print(console, f"{finding['what']}: {finding['evidence']}.", first)
     if finding["fix"]:
@@ -129,27 +136,27 @@ def _finding(console: Console, finding: Record) -> None:
 def show(console: Console, run: Run, verbose: bool = False) -> None:
     """Prints a diagnosis: the answer, then the conditions by their cost, with the command that fixes each."""
     doctor = diagnosis(run)
-    _answer(console, run, doctor["quality"])
-    floors = [_floor(run, floor) for floor in member(doctor, "measured.floors") or []]
+    _print_quality(console, run, doctor["quality"])
+    floors = [_floor_row(run, floor) for floor in member(doctor, "measured.floors") or []]
     if floors:
         columns = ["a kernel and its copy", "CPU", ">detects", ">typical", ">largest", ">rounds", ">a call"]
         console.print()
         console.print(table(columns, floors))
         _print(console, LEGEND, style="dim")
-    levels = {level: [one for one in doctor["findings"] if one["level"] == level] for level in LEVELS}
+    levels = {level: [finding for finding in doctor["findings"] if finding["level"] == level] for level in LEVELS}
     for level, title in TITLES.items():
         if levels[level]:
             console.print()
             console.print(f"{title}, by cost", style="bold")
         for finding in levels[level]:
-            _finding(console, finding)
+            _print_finding(console, finding)
     console.print()
     for finding in levels[FINE] if verbose else ():
         _print(console, f"{finding['what']}: {finding['evidence']}.", "Fine: ")
     if levels[FINE] and not verbose:
-        _print(console, f"{', '.join(one['what'] for one in levels[FINE])} (-v prints them).", "Fine: ")
+        _print(console, f"{', '.join(finding['what'] for finding in levels[FINE])} (-v prints them).", "Fine: ")
     if levels[HIDDEN]:
-        words = "; ".join(f"{one['what']} ({one['evidence']})" for one in levels[HIDDEN])
+        words = "; ".join(f"{finding['what']} ({finding['evidence']})" for finding in levels[HIDDEN])
         _print(console, f"{words}.", "Not known: ")
 
 

@@ -142,7 +142,7 @@ class Tower(NamedTuple):
     type: ModelType
 
 
-def _read_part(members: Members) -> str:
+def _name_read_part(members: Members) -> str:
     """Returns the name of the part that was read, for a note."""
     path = members.within.rstrip(".")
     return path if "vision" in path or "backbone" in path else "text"
@@ -152,14 +152,14 @@ def _note_other_part(members: Members, key: str, name: Optional[str]) -> None:
     """Adds a note on a part that is not read, such as an audio tower."""
     kind = type_of(name)
     if not kind:
-        members.note(f"{key} is not covered: this is the model of {_read_part(members)} alone")
+        members.note(f"{key} is not covered: this is the model of {_name_read_part(members)} alone")
     elif kind.encoding == "none" and not kind.note:
         members.note(f"{key}, {name}, has no positions of a kind that is known")
     elif kind.rejected:
         members.note(f"{key} is not covered: of {name} {kind.note}")
     else:
-        members.note(f"{key} is not covered: this is the model of {_read_part(members)} alone; a file of it alone, of "
-                     f"model_type {name}, is read")  # fmt: skip
+        members.note(f"{key} is not covered: this is the model of {_name_read_part(members)} alone; a file of it "
+                     f"alone, of model_type {name}, is read")  # fmt: skip
 
 
 def _contains(where: Any, inner: Any) -> bool:

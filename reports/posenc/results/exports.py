@@ -1,8 +1,8 @@
-"""Formats for other programs. docs/exports.md says who reads each.
+"""Formats for other programs. main.py has the list of formats; docs/exports.md says which program reads each.
 
-Such programs track numbers by name over months and machines. A name is the case and the backend, with threads or lanes
-if there are several: rope_half/f32/given/llama-3.1-8b-decode/avx2. If a file has results of several machines, names
-begin with the machine.
+Each function to_*() returns the text of a file. Programs that keep a history track numbers by name over months and
+machines. A name is the case and the backend, with threads or lanes if there are several:
+rope_half/f32/given/llama-3.1-8b-decode/avx2. If a file has results of several machines, names begin with the machine.
 """
 
 import csv
@@ -36,6 +36,7 @@ _NUMBER = re.compile(r"[+-]?(inf|nan|\d[\d.]*(e[+-]?\d+)?|0x[\da-f.]+(p[+-]?\d+)
 
 
 def _cell(value: Any) -> str:
+    """Returns a value for CSV."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (int, float)):
@@ -75,11 +76,12 @@ def to_csv(records: List[Record]) -> str:
 
 
 def _name(machine: Machine, record: Record) -> str:
+    """Returns the name by which other programs track a result."""
     prefix = f"{machine.label}: " if machine.label else ""
     threads, lanes = number(record, "threads") or 1, number(record, "vector_width") or 0
-    team = f"/threads:{threads:.0f}" if record["t"] == "bench" and threads > 1 else ""
-    width = f"/lanes:{lanes:.0f}" if record["t"] == "count" and lanes > 0 else ""
-    return f"{prefix}{record['case']}/{record['backend']}{width}{team}"
+    of_threads = f"/threads:{threads:.0f}" if record["t"] == "bench" and threads > 1 else ""
+    of_lanes = f"/lanes:{lanes:.0f}" if record["t"] == "count" and lanes > 0 else ""
+    return f"{prefix}{record['case']}/{record['backend']}{of_lanes}{of_threads}"
 
 
 def _round(value: float) -> float:
@@ -88,19 +90,22 @@ def _round(value: float) -> float:
 
 
 def _dump(value: Any) -> str:
+    """Returns JSON on one line."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _dump_lines(entries: List[str], begin: str, end: str) -> str:
+    """Returns entries in JSON, one on each line, between two brackets."""
     return begin + ",".join(f"\n{entry}" for entry in entries) + f"\n{end}\n"
 
 
 def _interval(record: Record) -> List[Optional[float]]:
+    """Returns the ends of the interval; None if there is none."""
     return [number(record, "ci.lo") or None, number(record, "ci.hi") or None]
 
 
 def _per_element(machine: Machine) -> Iterator[Tuple[Record, Optional[float]]]:
-    """Yields counts, those of the base of a comparison apart, with their instructions per element."""
+    """Yields counts of instructions, without those of the base of a comparison, with their instructions per element."""
     for count in machine.of("count"):
         elements, instructions = number(count, "elements"), number(count, "instructions")
         per_element = number(count, "per_element")
@@ -113,40 +118,56 @@ def _per_element(machine: Machine) -> Iterator[Tuple[Record, Optional[float]]]:
 # ---- github-action-benchmark ----
 
 
-def _ratios(machine: Machine) -> Iterator[Tuple[str, str, Optional[float], List[Optional[float]], str]]:
-    """Yields the name, the unit, the value, the interval and a remark of each entry."""
+class _Ratio(NamedTuple):
+    """An entry of github-action-benchmark, with the ends of its interval."""
+
+    name: str
+    unit: str
+    value: Optional[float]
+    interval: List[Optional[float]]
+    remark: str
+
+
+def _describe_timing(machine: Machine, row: Timing, share: float) -> str:
+    """Returns the remark on a timing: its time, its share of the roofline, and the machine."""
+    level, note = number(row.record, "ci.level") or 0.0, outcome.vectors_note(machine.header)
+    return (
+        f"{units.time(row.median)}, {100 * level:.0f} % interval {units.time(row.lo)} to {units.time(row.hi)}\n"
+        f"{100 * share:.0f} % of the roofline ({member(row.record, 'roofline.kind') or ''})\n"
+        f"on {machine.env.get('env_id', '')}" + (f"\n{note}" if note else "")
+    )
+
+
+def _ratios(machine: Machine) -> Iterator[_Ratio]:
+    """Yields ratios of times to the roofline, of head to base, and of instructions to elements."""
     for row in timings(machine):
         share = number(row.record, "roofline.share") or 0.0
         if share > 0:
-            level, note = number(row.record, "ci.level") or 0.0, outcome.vectors_note(machine.header)
-            extra = (
-                f"{units.time(row.median)}, {100 * level:.0f} % interval {units.time(row.lo)} to {units.time(row.hi)}\n"
-                f"{100 * share:.0f} % of the roofline ({member(row.record, 'roofline.kind') or ''})\n"
-                f"on {machine.env.get('env_id', '')}" + (f"\n{note}" if note else "")
-            )
             interval: List[Optional[float]] = [end / share / row.median for end in (row.lo, row.hi)]
-            yield _name(machine, row.record), "time/roofline", 1.0 / share, interval, extra
+            remark = _describe_timing(machine, row, share)
+            yield _Ratio(_name(machine, row.record), "time/roofline", 1.0 / share, interval, remark)
     for pair in machine.of("pair"):
         name, reason = f"{_name(machine, pair)} head/base", str(pair.get("reason", ""))
-        yield name, "head/base", number(pair, "ratio"), _interval(pair), reason
+        yield _Ratio(name, "head/base", number(pair, "ratio"), _interval(pair), reason)
     for count, per_element in _per_element(machine):
         name = f"{_name(machine, count)} instructions"
-        yield name, "instructions/element", per_element, [], str(count.get("by", ""))
+        yield _Ratio(name, "instructions/element", per_element, [], str(count.get("by", "")))
 
 
 def to_gha(records: List[Record]) -> str:
     """Returns JSON for github-action-benchmark (customSmallerIsBetter): ratios, never times."""
     entries = []
-    for name, unit, value, interval, extra in (ratio for machine in machines(records) for ratio in _ratios(machine)):
-        if value is None or not 0 < value < math.inf:
-            continue
-        entry = {"name": name, "unit": unit, "value": _round(value)}
-        half = max((abs(end - value) for end in interval if end is not None), default=math.inf)
-        if half < 1e6:
-            entry["range"] = f"± {half:.3g}"
-        if extra:
-            entry["extra"] = extra
-        entries.append(_dump(entry))
+    for machine in machines(records):
+        for name, unit, value, interval, remark in _ratios(machine):
+            if value is None or not 0 < value < math.inf:
+                continue
+            entry = {"name": name, "unit": unit, "value": _round(value)}
+            half = max((abs(end - value) for end in interval if end is not None), default=math.inf)
+            if half < 1e6:
+                entry["range"] = f"± {half:.3g}"
+            if remark:
+                entry["extra"] = remark
+            entries.append(_dump(entry))
     return _dump_lines(entries, "[", "]")
 
 
@@ -175,10 +196,10 @@ def to_bmf(records: List[Record]) -> str:
         for record, measure, numbers in _measures(machine):
             names = zip(("value", "lower_value", "upper_value"), numbers)
             metric = {name: _round(value) for name, value in names if value is not None and math.isfinite(value)}
-            known = benchmarks.setdefault(_name(machine, record), {})
-            before = known.get(measure, {}).get("value", 0.0) if record["t"] == "check" else 0.0
-            if "value" in metric and not before > metric["value"]:
-                known[measure] = metric
+            measures = benchmarks.setdefault(_name(machine, record), {})
+            largest = measures.get(measure, {}).get("value", 0.0) if record["t"] == "check" else 0.0
+            if "value" in metric and not largest > metric["value"]:
+                measures[measure] = metric
     entries = [f"{_dump(name)}:{_dump(measures)}" for name, measures in benchmarks.items() if measures]
     return _dump_lines(entries, "{", "}")
 
@@ -187,6 +208,7 @@ def to_bmf(records: List[Record]) -> str:
 
 
 def _entry(name: str, ns: float, threads: int, rounds: int, label: str, **counters: Optional[float]) -> str:
+    """Returns an entry of Google Benchmark. Unknown counters are left out."""
     known = {name: _round(value) for name, value in counters.items() if value is not None and 0 < value < math.inf}
     return _dump({
         "name": name, "run_name": name, "run_type": "iteration", "repetitions": 1, "repetition_index": 0,
@@ -196,6 +218,7 @@ def _entry(name: str, ns: float, threads: int, rounds: int, label: str, **counte
 
 
 def _times(machine: Machine) -> Iterator[str]:
+    """Yields an entry for each timing, and for each build of a pair."""
     for row in timings(machine):
         record, rounds = row.record, row.record.get("rounds", 0)
         yield _entry(
@@ -232,23 +255,25 @@ def to_gbench(records: List[Record]) -> str:
 
 # ---- baselines ----
 
-_RESULT = ("case", "backend", "suite", "kernel", "dtype", "numerics", "family", "status", "threads")
+_IDENTITY = ("case", "backend", "suite", "kernel", "dtype", "numerics", "family", "status", "threads")
 
 
-def _part(record: Record) -> Record:
-    return {"t": record["t"], **{name: record[name] for name in _RESULT if name in record}}
+def _identity(record: Record) -> Record:
+    """Returns the members that identify a result, and its status."""
+    return {"t": record["t"], **{name: record[name] for name in _IDENTITY if name in record}}
 
 
 def _baseline(machine: Machine) -> Iterator[Record]:
+    """Yields the records of a baseline."""
     yield {"t": "header", "schema": SCHEMA, "mode": "baseline", "vectors": machine.header.get("vectors")}
     key, build = member(machine.env, "cpu.key") or "", member(machine.env, "build.type") or ""
     yield {"t": "env", "env_id": key, "cpu": {"key": key}, "build": {"type": build}}
     checks = [check for check in machine.of("check") if check["family"] == "native" and member(check, "error.metric")]
     for check in sorted(checks, key=lambda check: (check["case"], check["backend"], check["suite"])):
-        yield {**_part(check), "error": {"metric": check["error"]["metric"], "max": check["error"]["max"]}}
+        yield {**_identity(check), "error": {"metric": check["error"]["metric"], "max": check["error"]["max"]}}
     shares = [row for row in timings(machine) if row.record["family"] == "native" and row.share and not row.noisy]
     for row in sorted(shares, key=lambda row: (row.case, row.backend, row.record.get("threads", 1))):
-        yield {**_part(row.record), "roofline": {"share": float(f"{row.share:.10g}")}}
+        yield {**_identity(row.record), "roofline": {"share": float(f"{row.share:.10g}")}}
     if not machine.partial:
         yield {"t": "footer", "complete": True}
 
@@ -268,38 +293,38 @@ def to_baseline(records: List[Record]) -> str:
 
 
 class Test(NamedTuple):
-    """A test of JUnit XML. Its result is passed, failure, error or skipped."""
+    """A test of JUnit XML."""
 
-    record: Record
-    kind: str
-    result: str
-    type: str = ""
+    record: Record  # a check, a timing, a change or a pair
+    kind: str  # suite of a check, "bench", "compare"
+    result: str  # passed, failure, error or skipped
+    type: str = ""  # kind of failure, such as ulp, crash or slower
     message: str = ""
     detail: str = ""
-    command: str = ""
+    command: str = ""  # repeats the failure
 
     @property
     def level(self) -> str:
-        """The level of its annotation; empty if it has none. A warning is inconclusive, or slower without failing."""
+        """Level of its annotation; empty if it has none. A warning is inconclusive, or slower without failing."""
         if self.type == "inconclusive" or (self.type == "slower" and self.result == "passed"):
             return "warning"
         return "error" if self.result in ("failure", "error") else ""
 
 
-def _check(check: Record) -> Test:
+def _test_of_check(check: Record) -> Test:
     words, status = outcome.check_words(check), check["status"]
     result = {"pass": "passed", "skipped": "skipped", "unsupported": "skipped", "crash": "error"}.get(status, "failure")
     kind = status if status in ("crash", "inconclusive") else member(check, "error.metric") or check["suite"]
     return Test(check, check["suite"], result, kind, words, words, check.get("command", ""))
 
 
-def _output(row: Timing) -> Test:
+def _test_of_output(row: Timing) -> Test:
     if row.wrong:
         return Test(row.record, "bench", "failure", "wrong output", row.rejected, "it was not timed")
     return Test(row.record, "bench", "passed")
 
 
-def _pair(pair: Record) -> Test:
+def _test_of_pair(pair: Record) -> Test:
     words, kind = outcome.pair_words(pair), "broken" if outcome.is_broken(pair) else outcome.verdict(pair)
     head, base = (units.time(number(pair, f"{name}.ns") or 0.0) for name in ("head", "base"))
     threshold = number(pair, "threshold")
@@ -311,7 +336,7 @@ def _pair(pair: Record) -> Test:
     return Test(pair, "compare", result, kind, message, words if kind == "broken" else detail)
 
 
-def _change(change: Record) -> Test:
+def _test_of_change(change: Record) -> Test:
     problem = change.get("problem")
     command = f"posenc verify --backend {change['backend']} --problem '{problem}'" if problem else ""
     result = "failure" if change.get("worse") is True else "passed"
@@ -323,11 +348,12 @@ def tests_of(machine: Machine) -> List[Test]:
     """Returns the checks, outputs, changes and pairs of a machine as tests."""
     outputs = [row for row in map(Timing, machine.of("bench")) if row.wrong or not row.rejected]
     changes, pairs = outcome.changes(machine), outcome.pairs(machine)
-    of_results = [*map(_check, machine.of("check")), *map(_output, outputs)]
-    return [*of_results, *map(_change, changes), *map(_pair, pairs)]
+    of_results = [*map(_test_of_check, machine.of("check")), *map(_test_of_output, outputs)]
+    return [*of_results, *map(_test_of_change, changes), *map(_test_of_pair, pairs)]
 
 
 def _add(parent: ET.Element, tag: str, **attributes: object) -> ET.Element:
+    """Adds an element whose attributes hold no control characters."""
     return ET.SubElement(parent, tag, {name: escape_hidden(str(value)) for name, value in attributes.items()})
 
 
@@ -339,10 +365,8 @@ def _add_test(suite: ET.Element, test: Test, machine: str) -> None:
     if test.result == "skipped":
         _add(case, "skipped", message=test.message)
     elif test.result != "passed":
-        end = _add(case, test.result, message=test.message, type=test.type)
-        end.text = escape_hidden(test.detail) + (
-            f"\n repeat with: {escape_hidden(test.command)}" if test.command else ""
-        )
+        repeat = f"\n repeat with: {escape_hidden(test.command)}" if test.command else ""
+        _add(case, test.result, message=test.message, type=test.type).text = escape_hidden(test.detail) + repeat
 
 
 def _add_suite(suites: ET.Element, machine: Machine, backend: str, family: str, tests: List[Test]) -> None:

@@ -1,7 +1,9 @@
 """Writes annotations for GitHub, and the report in Markdown, within the sizes that GitHub accepts.
 
-Annotations are workflow commands:
+main.py has both as formats. Annotations are workflow commands:
 https://docs.github.com/en/actions/reference/workflow-commands-for-github-actions
+
+    ::error title=avx2%3A rope_half/f32/given/hd128-t7::31.70 pair ulp, limit 1.5, token 3; got ...
 
 page.md.j2 is the page: the outcome in the heading, notes, comparisons, failures and answers, then the evidence, folded.
 If the page is too long, tables lose rows and evidence is left out, section by section; a note names what is missing.
@@ -13,14 +15,14 @@ import sys
 from typing import Any, Iterator, List, Tuple
 
 from .. import quality, units
-from ..records import Machine, Record, grouped, machines, number
+from ..records import Machine, Record, machines, number
 from . import outcome
 from .exports import tests_of
 
 ANNOTATIONS = 10  # of each level: GitHub drops the others silently
 SUMMARY, COMMENT = 1024 * 1024, 64 * 1024  # bytes of the summary of a job, and of a comment
-NOTE = 1024  # bytes kept for the note on what is missing
-NAMED = 8  # sections that are named there
+NOTE = 1024  # bytes reserved for the note on sections that are left out
+NAMED = 8  # sections that this note names
 ROWS = (10_000, 1_000, 250, 50, 20, 5, 0)  # of each table, until the page fits
 FOLDED = "<details><summary>"
 
@@ -28,9 +30,9 @@ FOLDED = "<details><summary>"
 # ---- annotations ----
 
 
-def _escape(text: str, more: str = "") -> str:
-    """Escapes a message of a workflow command; of a property, which ends at a colon or comma, those as well."""
-    return re.sub(f"[%\r\n{more}]", lambda found: f"%{ord(found[0]):02X}", text)
+def _escape(text: str, special: str = "") -> str:
+    """Escapes a message of a workflow command; of a property, which ends at a colon or comma, `special` as well."""
+    return re.sub(f"[%\r\n{special}]", lambda found: f"%{ord(found[0]):02X}", text)
 
 
 def findings(machine: Machine, level: str) -> List[Record]:
@@ -39,7 +41,7 @@ def findings(machine: Machine, level: str) -> List[Record]:
             if finding.get("level") == level]  # fmt: skip
 
 
-def _of_machine(machine: Machine) -> Iterator[Tuple[str, str, str]]:
+def _annotations(machine: Machine) -> Iterator[Tuple[str, str, str]]:
     """Yields the level, the title and the text of each annotation."""
     for test in tests_of(machine):
         if test.level:
@@ -60,12 +62,14 @@ def to_annotations(records: List[Record]) -> str:
         found.append(("error", "posenc: incomplete", "a run ended early: this is what was finished"))
     for machine in machines(records):
         prefix = f"{machine.label}: " if machine.label else ""
-        found += [(level, prefix + title, text) for level, title, text in _of_machine(machine)]
+        found += [(level, prefix + title, text) for level, title, text in _annotations(machine)]
     lines, words = [], outcome.outcome_words(total)
-    for level, some in grouped(sorted(found, key=lambda one: one[0]), key=lambda one: one[0]).items():
-        lines += [f"::{level} title={_escape(title, ':,')}::{_escape(text)}\n" for _, title, text in some[:ANNOTATIONS]]
-        if len(some) > ANNOTATIONS:
-            words += f"; GitHub shows {ANNOTATIONS} of {len(some)} {level}s, all are in the records (--out jsonl)"
+    for level in ("error", "warning"):
+        of_level = [(title, text) for found_level, title, text in found if found_level == level]
+        for title, text in of_level[:ANNOTATIONS]:
+            lines.append(f"::{level} title={_escape(title, ':,')}::{_escape(text)}\n")
+        if len(of_level) > ANNOTATIONS:
+            words += f"; GitHub shows {ANNOTATIONS} of {len(of_level)} {level}s, all are in the records (--out jsonl)"
     return "".join(lines) + f"::notice title=posenc::{_escape(words)}\n"
 
 
@@ -73,11 +77,13 @@ def to_annotations(records: List[Record]) -> str:
 
 
 def _time(record: Record, path: str) -> str:
+    """Returns the time at a path of a record."""
     ns = number(record, path) or 0.0
     return units.time(ns) if ns > 0 else "-"
 
 
 def _sides(machine: Machine) -> str:
+    """Returns the builds of a comparison: ": base main (1f3c2abdef), head work tree"."""
     builds = machine.header.get("compare") or {}
     sides = [f"{name} {outcome.build_name(builds[name])}" for name in ("base", "head") if builds.get(name)]
     return f": {', '.join(sides)}" if sides else ""
@@ -92,6 +98,7 @@ def _entities(text: str) -> str:
 
 
 def _template() -> Any:
+    """Returns the template of the page."""
     from ..report.page import Code, environment  # which takes Jinja2; other formats do not
 
     env = environment(markdown=True)
@@ -104,12 +111,13 @@ def _template() -> Any:
 
 
 def _sections(page: str) -> List[str]:
-    """Returns the sections of the page. The first has the heading."""
+    """Returns the sections of the page, which a form feed separates. The first has the heading."""
     sections = [re.sub("\n{3,}", "\n\n", section.strip()) for section in page.split("\f")]
     return [f"{section}\n\n" for section in sections if section]
 
 
 def _title(section: str) -> str:
+    """Returns the title of a section without its markup."""
     return re.sub("^(### |<details><summary>)|</summary>$", "", section.partition("\n")[0])
 
 
@@ -119,7 +127,7 @@ def to_page(records: List[Record], limit: int = sys.maxsize) -> str:
 
     from ..report.view import View
 
-    template, view, left = _template(), View(records), limit - NOTE
+    template, view, left = _template(), View(records), limit - NOTE  # `left` are bytes
     words = outcome.outcome_words(outcome.outcome_of(records))
     for most in ROWS:
         try:

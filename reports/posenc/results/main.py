@@ -1,6 +1,7 @@
 """The formats of records and where they go: the options -o and --out, and posenc results.
 
-Outputs are -o PATH, --out FORMAT[:PATH], and standard output.
+The commands report and compare call outputs_of() before they measure, and write_outputs() after. With -o page.html
+they print text and write a page; with --out csv:all.csv they write that file alone.
 """
 
 import argparse
@@ -19,12 +20,12 @@ from .outcome import to_badge
 
 
 class Format(NamedTuple):
-    """A format: the suffix of its files, its writer, one line about it, and a text that its files begin with."""
+    """A format of records."""
 
-    suffix: str
+    suffix: str  # of its files
     write: Callable[[List[Record]], str]
-    about: str
-    marker: bytes
+    about: str  # a line of --help
+    marker: bytes  # a text near the beginning of its files, by which an earlier output is recognised
 
 
 PAGE = b"## posenc: "
@@ -41,6 +42,7 @@ FORMATS: Dict[str, Format] = {
     "gbench": Format("json", to_gbench, "Google Benchmark, for its compare.py", b'"executable":"posenc"'),
     "bmf": Format("json", to_bmf, "Bencher Metric Format", b"{"),
 }
+# Markers of all formats of --out.
 MARKERS: Dict[str, bytes] = {
     "console": b"posenc compare", "jsonl": MARKER, "html": b"<!DOCTYPE html>",
     **{name: format.marker for name, format in FORMATS.items()},
@@ -56,9 +58,10 @@ class Output(NamedTuple):
 
 
 def outputs_of(out: Sequence[str], paths: Sequence[Path], *, json: bool = False, force: bool) -> List[Output]:
-    """Returns the outputs that options ask for. Rejects one that cannot be written."""
+    """Returns the outputs of --out, -o (`paths`) and --json. Rejects one that cannot be written."""
     outputs: List[Output] = []
-    for text in [*out, *(["jsonl"] if json else [] if out else ["console"])]:
+    default = ["jsonl"] if json else [] if out else ["console"]
+    for text in [*out, *default]:
         name, colon, path = text.partition(":")
         if name not in MARKERS:
             raise CommandError(f"--out has no such format (got '{name}'). {suggest(name, list(MARKERS))}")
@@ -133,13 +136,14 @@ Examples
 posenc results COMMAND --help lists its options."""
 
 
-def _format(args: argparse.Namespace) -> str:
+def _choose_format(args: argparse.Namespace) -> str:
+    """Returns the name of the format that --format or the suffix of -o states; csv without both."""
     if args.format:
         if args.format not in FORMATS:
             raise CommandError(f"no such format (got '{args.format}'). {suggest(args.format, list(FORMATS))}")
         return str(args.format)
     suffix = args.output.suffix[1:] if args.output else "csv"
-    names = [name for name, form in FORMATS.items() if form.suffix == suffix]
+    names = [name for name, known in FORMATS.items() if known.suffix == suffix]
     if len(names) != 1:
         options = f"one of {', '.join(names)}" if names else f"a name that ends in .csv, or one of {', '.join(FORMATS)}"
         raise CommandError(f"the format is not clear from the name (got '{args.output}'). Give --format: {options}.")
@@ -150,13 +154,13 @@ def export(arguments: List[str]) -> int:
     """Writes records in another format. Returns the exit code."""
     parser = Parser("posenc results export", "Writes records in a format of other programs.")
     parser.add_records()
-    names = f"one of these: {', '.join(FORMATS)} (default: by the name of -o)"
-    parser.add_argument("--format", metavar="NAME", help=names)
+    parser.add_argument("--format", metavar="NAME",
+                        help=f"one of these: {', '.join(FORMATS)} (default: by the name of -o)")  # fmt: skip
     parser.add_output()
     args = parser.parse_args(arguments)
-    form = FORMATS[_format(args)]
-    text = form.write([record for path in args.files for record in load(path)])
-    write_output(args.output, text, form.marker, force=args.force)
+    chosen = FORMATS[_choose_format(args)]
+    text = chosen.write([record for path in args.files for record in load(path)])
+    write_output(args.output, text, chosen.marker, force=args.force)
     return 0
 
 

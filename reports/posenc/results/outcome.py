@@ -1,6 +1,7 @@
 """Describes records in words: single checks, the pairs and changes of a comparison, and the outcome of all.
 
-Headings, badges, summaries and exit codes come from here.
+Pages, exports, badges and posenc compare take their sentences and exit codes from here. outcome_words(outcome_of(
+records)) is "2 of 16 666 checks failed, measurement quality B".
 """
 
 import json
@@ -28,10 +29,12 @@ def check_words(check: Record) -> str:
     mistake = f"; matches: {check['mistake']}" if check.get("mistake") else ""
     if not metric or check["status"] == "crash":
         return (reason or str(check["status"])) + mistake
-    largest, limit = (number(check, f"error.{name}") or 0.0 for name in ("max", "limit"))
+    largest, limit = units.error_and_limit(
+        number(check, "error.max") or 0.0, number(check, "error.limit") or 0.0, metric
+    )
     where, got, want = (member(check, f"error.{name}") or "" for name in ("worst_at", "got", "want"))
-    words = "{}, limit {}".format(*units.error_and_limit(largest, limit, metric)) + f", {where}; got {got}, want {want}"
-    return words + (f"; {reason}" if reason and not reason.startswith("got ") else "") + mistake
+    more = f"; {reason}" if reason and not reason.startswith("got ") else ""
+    return f"{largest}, limit {limit}, {where}; got {got}, want {want}{more}{mistake}"
 
 
 def failures(machine: Machine) -> List[List[Record]]:
@@ -54,6 +57,7 @@ def vectors_note(*headers: Record) -> str:
 
 # ---- the pairs and changes of a comparison ----
 
+# Verdicts as people read them, in the order of tables.
 WORDS = {
     "slower": "SLOWER", "faster": "FASTER", "unclear": "UNCLEAR", "same": "SAME", "identical": "identical code",
     "incomparable": "incomparable", "new": "new", "removed": "removed",
@@ -112,7 +116,7 @@ def changes(*machines: Machine) -> List[Record]:
 
 
 def tally(machine: Machine) -> Counter[str]:
-    """Returns how many pairs have each verdict, fail, or fail a gate, and how many results got worse or better."""
+    """Returns how many pairs have each verdict, are broken, or fail a gate; how many results got worse or better."""
     found = Counter("broken" if is_broken(pair) else verdict(pair) for pair in machine.of("pair"))
     found["failing"] = sum(map(fails_gate, machine.of("pair")))
     return found + Counter(map(direction, machine.of("change")))
@@ -156,8 +160,8 @@ def side(change: Record, name: str) -> str:
 
 def moved(change: Record) -> str:
     """Returns how many values moved; empty if that is not known."""
-    of = number(change, "of") or 0.0
-    return f"{units.count(number(change, 'moved') or 0.0)} of {units.count(of)}" if of > 0 else ""
+    total = number(change, "of") or 0.0
+    return f"{units.count(number(change, 'moved') or 0.0)} of {units.count(total)}" if total > 0 else ""
 
 
 def change_words(change: Record) -> str:
@@ -177,7 +181,7 @@ def exit_code_of(records: Sequence[Record], gate: bool, strict: bool) -> Tuple[i
     """Returns the exit code of a comparison, and its reason."""
     header, compared = records[0], [record for record in records if record["t"] == "pair"]
     worse = [record for record in records if record["t"] == "change" and record["worse"] and record["what"] != "bits"]
-    failing = sum(map(is_broken, compared)) + sum(member(change, "head.status") in NOT_PASSED for change in worse)
+    failing = sum(map(is_broken, compared)) + sum(member(record, "head.status") in NOT_PASSED for record in worse)
     if failing:
         return 1, f"head is wrong or fails where base does not ({many(failing, 'result')})"
     if member(header, "compare.incomparable"):
@@ -185,7 +189,7 @@ def exit_code_of(records: Sequence[Record], gate: bool, strict: bool) -> Tuple[i
     if header.get("mode") != "files" and all(verdict(pair) in ("new", "removed") for pair in compared):
         return 5, "the builds have nothing in common"
     slower = sum(map(fails_gate, compared))
-    grown = sum(member(change, "head.status") != "unsupported" for change in worse)
+    grown = sum(member(record, "head.status") != "unsupported" for record in worse)
     unclear = sum(verdict(pair) == "unclear" for pair in compared)
     reasons = [many(slower, "confirmed slowdown")] if slower else []
     reasons += [f"{many(grown, 'result')} got worse"] if grown else []
@@ -199,16 +203,15 @@ def exit_code_of(records: Sequence[Record], gate: bool, strict: bool) -> Tuple[i
 def conclusion(records: Sequence[Record], *machines: Machine) -> str:
     """Returns the conclusion of a comparison: results that are worse, or else other changes, and the exit code."""
     found = grouped([*pairs(*machines), *changes(*machines)], _kind)
-    bad, other = ("failing", "worse", "slower"), ("faster", "better", "otherwise changed", "unclear", "incomparable")
-    kinds = [kind for kind in bad if kind in found] or [kind for kind in (*other, "new", "removed") if kind in found]
-    parts = [_example(kind, found[kind]) for kind in kinds]
+    bad = [kind for kind in ("failing", "worse", "slower") if kind in found]
+    others = ("faster", "better", "otherwise changed", "unclear", "incomparable", "new", "removed")
+    parts = [_example(kind, found[kind]) for kind in bad or [kind for kind in others if kind in found]]
     if not parts:
         parts = ["nothing changed beyond noise" if "same" in found or "identical" in found else "no result changed"]
     if sum(record["t"] == "header" for record in records) == 1 and not any(machine.partial for machine in machines):
         options = records[0].get("options") or {}
-        parts.append(
-            "exit code {}: {}".format(*exit_code_of(records, bool(options.get("gate")), bool(options.get("strict"))))
-        )
+        code, reason = exit_code_of(records, bool(options.get("gate")), bool(options.get("strict")))
+        parts.append(f"exit code {code}: {reason}")
     text = "; ".join(parts)
     return f"{text[0].upper()}{text[1:]}."
 
@@ -222,13 +225,13 @@ def _kind(result: Record) -> str:
 
 def _example(kind: str, results: Sequence[Record]) -> str:
     """Returns how many results are of a kind, and the first of them: 1 pair is slower (CASE on BACKEND: +7.5 %)."""
-    one = results[0]
-    if one["t"] == "change":
-        noun, by = "result", f"{side(one, 'head')}, was {side(one, 'base')}"
+    example = results[0]
+    if example["t"] == "change":
+        noun, detail = "result", f"{side(example, 'head')}, was {side(example, 'base')}"
     else:
-        noun, by = "pair", units.change(ratio(one)) if ratio(one) > 0 else str(one.get("reason"))
-    are, first = ("is", "") if len(results) == 1 else ("are", "first: ")
-    return f"{many(len(results), noun)} {are} {kind} ({first}{one['case']} on {one['backend']}: {by})"
+        noun, detail = "pair", units.change(ratio(example)) if ratio(example) > 0 else str(example.get("reason"))
+    verb, first = ("is", "") if len(results) == 1 else ("are", "first: ")
+    return f"{many(len(results), noun)} {verb} {kind} ({first}{example['case']} on {example['backend']}: {detail})"
 
 
 # ---- all of them ----
@@ -239,7 +242,7 @@ class Outcome(NamedTuple):
 
     counts: Counter[str]  # of statuses, verdicts and directions; of machines that are quick or partial
     grade: str  # of the worst machine that doctor measured
-    vectors: str
+    vectors: str  # note on golden vectors: see vectors_note()
 
     @property
     def is_good(self) -> bool:
@@ -262,7 +265,7 @@ def outcome_of(records: List[Record]) -> Outcome:
         counts["timed"] += len(timings(machine))
         counts["quick"] += machine.header.get("mode") == "quick"
         counts["partial"] += machine.partial
-    grades = [str(member(doctor, "quality.grade") or "") for one in found for doctor in one.of("doctor")[-1:]]
+    grades = [str(member(doctor, "quality.grade") or "") for machine in found for doctor in machine.of("doctor")[-1:]]
     vectors = vectors_note(*(header for machine in found for header in machine.headers))
     return Outcome(counts, max(grades, default=""), vectors)
 
@@ -300,6 +303,7 @@ def outcome_words(found: Outcome) -> str:
 
 
 def _color(found: Outcome) -> str:
+    """Returns the colour of a badge."""
     if not found.is_good:
         return "red"
     if found.vectors:

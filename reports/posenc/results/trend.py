@@ -1,5 +1,8 @@
 """posenc results trend: many runs in their order, as tables on a terminal, or as JSON.
 
+    case                                  backend  share of roofline  runs  first  last  changes
+    rope_half/f32/given/llama-3.1-8b-...  avx2     ▃▃▃▃▃▆▆▆▆▆           40   0.62  0.71        1
+
 For each case: the share of the roofline, with the changes of its level, and the largest errors, which are compared
 exactly. Machines and types of build are never mixed: each has a history of its own.
 """
@@ -20,12 +23,12 @@ from . import changepoints
 from .changepoints import LEAST, ChangePoint, P
 
 BRIEF = 40  # rows of cases, without --all
-SPARKS = 20
+SPARKS = 20  # characters of a sparkline, at most
 HEIGHTS = "▁▂▃▄▅▆▇█"
 
 
 class Wanted(NamedTuple):
-    """Patterns of the results that are wanted; of none, all are."""
+    """Patterns of the results that are wanted; no patterns mean all."""
 
     kernels: Sequence[str] = ()
     backends: Sequence[str] = ()  # or families
@@ -33,11 +36,11 @@ class Wanted(NamedTuple):
 
     def includes(self, record: Record) -> bool:
         """Returns whether a result is wanted."""
-        wanted = ((self.kernels, ("kernel",)), (self.backends, ("backend", "family")), (self.cases, ("case",)))
-        return all(
-            not patterns or any(fnmatchcase(record[name], one) for one in patterns for name in names)
-            for patterns, names in wanted
-        )
+
+        def fits(patterns: Sequence[str], *names: str) -> bool:
+            return not patterns or any(fnmatchcase(record[name], glob) for glob in patterns for name in names)
+
+        return fits(self.kernels, "kernel") and fits(self.backends, "backend", "family") and fits(self.cases, "case")
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,7 @@ class Series:
 
     @property
     def name(self) -> str:
+        """The case with its threads; of a mean the kernel and the number of cases."""
         threads = f", {self.threads} threads" if self.threads > 1 else ""
         return (self.case or f"{self.kernel}, {self.cases} cases") + threads
 
@@ -90,16 +94,16 @@ class History:
     machine: str
     cpu: str
     runs: List[Run]
-    shares: List[Series]
-    means: List[Series]
+    shares: List[Series]  # of the roofline, one for each case and backend
+    means: List[Series]  # of the shares of a kernel
     errors: List[Series]  # those that changed
-    checked: int  # errors in all
+    checked: int  # number of series of errors, changed or not
 
     @property
     def changes(self) -> List[Tuple[Series, ChangePoint]]:
         """Changes of level, the largest first."""
         found = [(series, change) for series in [*self.means, *self.shares] for change in series.changes]
-        return sorted(found, key=lambda one: -abs(math.log(one[1].after / one[1].before)))
+        return sorted(found, key=lambda pair: -abs(math.log(pair[1].after / pair[1].before)))
 
 
 # ---- runs in their order ----
@@ -135,13 +139,15 @@ def _means(shares: List[Series]) -> Iterator[Series]:
     for alike in grouped(shares, lambda series: (series.kernel, series.backend, series.threads)).values():
         longest = max(alike, key=lambda series: len(series.points))
         runs = [point.run for point in longest.points]
-        values = [[point.value for point in one.points] for one in alike if [point.run for point in one.points] == runs]
-        if len(values) > 1:
-            points = [Point(run, geometric_mean(some)) for run, some in zip(runs, zip(*values))]
-            yield replace(longest, case="", cases=len(values), points=points)
+        complete = [series for series in alike if [point.run for point in series.points] == runs]
+        if len(complete) > 1:
+            values = zip(*([point.value for point in series.points] for series in complete))
+            points = [Point(run, geometric_mean(of_run)) for run, of_run in zip(runs, values)]
+            yield replace(longest, case="", cases=len(complete), points=points)
 
 
 def _history(name: str, runs: List[Tuple[Run, Machine]], wanted: Wanted) -> History:
+    """Returns the history of a machine, whose runs are in their order."""
     found: Dict[str, Series] = {}
     for at, (_, machine) in enumerate(runs):
         for series, value in _results(machine, wanted):
@@ -154,20 +160,23 @@ def _history(name: str, runs: List[Tuple[Run, Machine]], wanted: Wanted) -> Hist
     means = list(_means(shares))
     for series in [*means, *shares]:
         changes = changepoints.find([math.log(point.value) for point in series.points])
-        series.changes = [replace(one, before=math.exp(one.before), after=math.exp(one.after)) for one in changes]
+        series.changes = [replace(change, before=math.exp(change.before), after=math.exp(change.after))
+                          for change in changes]  # fmt: skip
     cpu = str(member(runs[-1][1].env, "cpu.name") or "")
     return History(name, cpu, [run for run, _ in runs], shares, means, errors, len(found) - len(shares))
 
 
 def _name(machine: Machine) -> str:
+    """Returns the name of a history: the machine, and the type of build if it is not release."""
     kind = member(machine.env, "build.type") or "release"
     return f"{machine.env['env_id']}" + ("" if kind == "release" else f", {kind}")
 
 
 def histories(files: Dict[str, List[Record]], wanted: Wanted = Wanted()) -> List[History]:
     """Returns the history of each machine. `files` has records by path."""
-    runs = sorted(_runs(files, wanted), key=lambda one: (_name(one[1]), one[0].started))
-    found = [_history(name, of, wanted) for name, of in grouped(runs, lambda one: _name(one[1])).items()]
+    runs = sorted(_runs(files, wanted), key=lambda pair: (_name(pair[1]), pair[0].started))
+    by_name = grouped(runs, lambda pair: _name(pair[1]))
+    found = [_history(name, of_name, wanted) for name, of_name in by_name.items()]
     if not any(history.shares or history.checked for history in found):
         raise CommandError("no file has a result of that kernel, backend or case.")
     return found
@@ -177,15 +186,15 @@ def histories(files: Dict[str, List[Record]], wanted: Wanted = Wanted()) -> List
 
 
 def sparkline(values: Sequence[float]) -> str:
-    """Returns a character for each run, from the least value to the largest.
+    """Returns a character for each run, or for the median of several runs: ▃▃▃▃▃▆▆▆▆▆.
 
-    They differ by a fifth of the largest at least, so that noise stays low. If there are many runs, it takes medians.
+    The scale covers at least a fifth of the largest value, so that noise looks small.
     """
-    n, shown = len(values), min(len(values), SPARKS)
-    some = [median(values[at * n // shown : (at + 1) * n // shown]) for at in range(shown)]
-    room = 0.5 * max(0.0, 0.2 * max(some) - (max(some) - min(some)))
-    least, most = min(some) - room, max(some) + room
-    return "".join(HEIGHTS[int(7.0 * (value - least) / (most - least) + 0.5 + 1e-9)] for value in some)
+    n, count = len(values), min(len(values), SPARKS)
+    shown = [median(values[at * n // count : (at + 1) * n // count]) for at in range(count)]
+    margin = 0.5 * max(0.0, 0.2 * max(shown) - (max(shown) - min(shown)))
+    least, most = min(shown) - margin, max(shown) + margin
+    return "".join(HEIGHTS[int(7.0 * (value - least) / (most - least) + 0.5 + 1e-9)] for value in shown)
 
 
 def _print_changes(out: Console, history: History) -> None:
@@ -255,7 +264,7 @@ def print_history(out: Console, history: History, all_cases: bool) -> None:
 
 
 def main(arguments: List[str]) -> int:
-    """Shows histories. Returns the exit code."""
+    """Runs posenc results trend. Returns the exit code."""
     parser = Parser(
         "posenc results trend",
         "Shows how near each case came to its roofline over many runs, where that\nchanged, and which errors changed.",

@@ -1,5 +1,9 @@
 """posenc tune: measures which backend to use for which call, and writes a tuning file that the library reads.
 
+A line of the file names a kernel, a backend, a dtype, and the most bytes of tensors for which it holds:
+
+    rope_half          avx2         f32  1048576    # L2: 12.3 us; avx512 takes 1.01 times as long [1.00, 1.02], a tie
+
 The narrowest of the backends within 2 % of the fastest is chosen, native backends before plain loops: their bits are
 those of the other native backends. Up to 3 % count as equal if the interval of the ratio does not exclude 1.
 """
@@ -37,10 +41,10 @@ Examples
   posenc tune --kernel rope_half --dtype bf16 mine.tune
   posenc tune --check
 """
-HEAD = "posenc.tune/1"
+HEAD = "posenc.tune/1"  # first line of a tuning file
 SECONDS = 50.0
-TIE, PERHAPS = 1.02, 1.03
-SLOWER = 1.05  # than the fastest: what a choice may be
+TIE, MAYBE_TIE = 1.02, 1.03  # times as long as the fastest: a tie; a tie if the interval includes 1
+SLOWER = 1.05  # times as long as the fastest: a choice is too slow
 LEVEL = 0.99  # of intervals
 PLAIN = ("autovec", "libm")  # families of plain loops
 
@@ -72,20 +76,20 @@ def default_path() -> Path:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A backend and its time of a call in each round, in nanoseconds."""
+    """A backend that may be chosen."""
 
     name: str
-    plain: bool
-    width: int
-    samples: List[float]
+    is_plain: bool  # of a family of plain loops
+    width: int  # of its vectors
+    samples: List[float]  # time of a call in each round, in nanoseconds
 
     @property
     def ns(self) -> float:
-        """Median time of a call."""
+        """Median time of a call in nanoseconds."""
         return median(self.samples)
 
     def ratio(self, other: "Candidate") -> float:
-        """Returns how many times as long it takes as another: the median over rounds."""
+        """Returns how many times as long a call takes as that of another: the median over rounds."""
         return median(self._ratios(other))
 
     def interval(self, other: "Candidate") -> Tuple[float, float]:
@@ -95,7 +99,7 @@ class Candidate:
     def equals(self, fastest: "Candidate") -> bool:
         """Returns whether it counts as equal to the fastest."""
         ratio = self.ratio(fastest)
-        return ratio <= TIE or (ratio <= PERHAPS and self.interval(fastest)[0] <= 1.0)
+        return ratio <= TIE or (ratio <= MAYBE_TIE and self.interval(fastest)[0] <= 1.0)
 
     def _ratios(self, other: "Candidate") -> List[float]:
         return [own / theirs for own, theirs in zip(self.samples, other.samples)]
@@ -103,17 +107,13 @@ class Candidate:
 
 @dataclass
 class Choice:
-    """A kernel, a dtype and a memory level, with the backends that came near the fastest, in the library's order.
-
-    `most` is up to how many bytes a call counts as one of this level; None for the last level. `in_force` is the
-    backend that the selection in force chooses there, such as one by a tuning file.
-    """
+    """A kernel, a dtype and a memory level, with the backends that came near the fastest, in the library's order."""
 
     kernel: str
     dtype: str
-    level: str
-    most: Optional[int]
-    in_force: str = ""
+    level: str  # L1, L2, L3 or DRAM
+    most: Optional[int]  # bytes up to which a call is of this level; None for the last level
+    in_force: str = ""  # backend that the library now chooses, by a tuning file for example
     candidates: List[Candidate] = field(default_factory=list)
     rejected: List[Tuple[str, str]] = field(default_factory=list)  # backends and reasons
 
@@ -123,11 +123,11 @@ class Choice:
     @cached_property
     def chosen(self) -> Candidate:
         """The backend to use. There is one if there are candidates."""
-        near = [one for one in self.candidates if one.equals(self._fastest)]
-        return min(reversed(near), key=lambda one: (one.plain, one.width))
+        near = [candidate for candidate in self.candidates if candidate.equals(self._fastest)]
+        return min(reversed(near), key=lambda candidate: (candidate.is_plain, candidate.width))
 
     @property
-    def tie(self) -> bool:
+    def is_tie(self) -> bool:
         """True if the backend to use is not the fastest, but as good, and narrower."""
         return self.chosen is not self._fastest
 
@@ -136,19 +136,19 @@ class Choice:
         return reduce(lambda best, one: one if one.ratio(best) < 1.0 else best, self.candidates)
 
     def slowness(self) -> Tuple[float, float]:
-        """Returns how many times as long as the fastest the backend in force takes, and at least so.
+        """Returns how many times as long as the fastest the backend in force takes, and the lower end of the interval.
 
         Both are infinite if it was rejected after a few calls.
         """
-        least = min(one.ratio(self.chosen) for one in self.candidates)
-        for one in self.candidates:
-            if one.name == self.in_force:
-                return one.ratio(self.chosen) / least, one.interval(self.chosen)[0] / least
+        least = min(candidate.ratio(self.chosen) for candidate in self.candidates)
+        for candidate in self.candidates:
+            if candidate.name == self.in_force:
+                return candidate.ratio(self.chosen) / least, candidate.interval(self.chosen)[0] / least
         return float("inf"), float("inf")
 
 
 def choices_of(records: Iterable[Record]) -> List[Choice]:
-    """Returns the places of records of posenc bench --tune, in their order."""
+    """Returns the choices that records of posenc bench --tune leave, in their order."""
     widths: Dict[str, int] = {}
     choices: Dict[str, Choice] = {}
     for record in records:
@@ -162,8 +162,8 @@ def choices_of(records: Iterable[Record]) -> List[Choice]:
         if record.get("chosen"):
             choice.in_force = name
         if record.get("samples"):
-            plain = record["family"] in PLAIN
-            choice.candidates.append(Candidate(name, plain, widths.get(name, 1), record["samples"]))
+            is_plain = record["family"] in PLAIN
+            choice.candidates.append(Candidate(name, is_plain, widths.get(name, 1), record["samples"]))
         else:
             choice.rejected.append((name, record.get("rejected") or "not timed"))
     return list(choices.values())
@@ -173,7 +173,7 @@ def choices_of(records: Iterable[Record]) -> List[Choice]:
 
 
 class Benchmark(NamedTuple):
-    """A benchmark that ran: its machine, the places with a choice, and its exit code."""
+    """A benchmark that ran: its machine, its choices, and its exit code."""
 
     env: Record
     choices: List[Choice]
@@ -185,7 +185,7 @@ class Benchmark(NamedTuple):
         return self.status not in (0, 1)
 
     def slow(self) -> Dict[str, Choice]:
-        """Returns the places where the backend by the tuning file is too slow, by their names."""
+        """Returns the choices for which the backend in force is too slow, by their names."""
         return {str(choice): choice for choice in self.choices if choice.slowness()[0] > SLOWER}
 
 
@@ -215,16 +215,17 @@ def _report(text: str) -> None:
 
 
 def line_of(choice: Choice) -> str:
-    """Returns the line of a tuning file about a place."""
+    """Returns the line of a tuning file about a choice."""
     chosen, most = choice.chosen, "" if choice.most is None else choice.most
     line = f"{choice.kernel:<18} {chosen.name:<12} {choice.dtype:<4} {most:<10}"
     line += f" # {choice.level}: {chosen.ns * 1e-3:.4g} us"
-    rival = min((one for one in choice.candidates if one is not chosen), key=lambda one: one.ns, default=None)
+    rivals = [candidate for candidate in choice.candidates if candidate is not chosen]
+    rival = min(rivals, key=lambda candidate: candidate.ns, default=None)
     if not rival:
         return f"{line}; no other comes near\n"
     low, high = rival.interval(chosen)
     line += f"; {rival.name} takes {rival.ratio(chosen):.2f} times as long [{low:.2f}, {high:.2f}]"
-    return f"{line}{', a tie' if choice.tie else ''}\n"
+    return f"{line}{', a tie' if choice.is_tie else ''}\n"
 
 
 def tuning_file(env: Record, choices: Sequence[Choice], when: str) -> str:
@@ -238,15 +239,17 @@ def tuning_file(env: Record, choices: Sequence[Choice], when: str) -> str:
 
 
 def _print_choices(choices: Sequence[Choice]) -> None:
+    """Prints a table with a row for each kernel and dtype, and a column for each memory level."""
     levels = list(dict.fromkeys(choice.level for choice in choices))
     rows: Dict[Tuple[str, str], Dict[str, str]] = {}
     for choice in choices:
         row = rows.setdefault((choice.kernel, choice.dtype), dict.fromkeys(levels, "-"))
-        row[choice.level] = choice.chosen.name + ("=" if choice.tie else "")
+        row[choice.level] = choice.chosen.name + ("=" if choice.is_tie else "")
     console().print(table(["kernel", "dtype", *levels], [[*names, *row.values()] for names, row in rows.items()]))
 
 
 def _tune(args: argparse.Namespace) -> int:
+    """Writes a tuning file. Returns the exit code."""
     path = args.file or default_path()
     if not args.file:
         try:
@@ -261,17 +264,18 @@ def _tune(args: argparse.Namespace) -> int:
         return run.status
     when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     write_file(path, tuning_file(run.env, run.choices, when).encode(), HEAD.encode(), force=args.force)
-    print(f"{len(run.choices)} choices, {sum(choice.tie for choice in run.choices)} ties (=), written to {path}\n")
+    print(f"{len(run.choices)} choices, {sum(choice.is_tie for choice in run.choices)} ties (=), written to {path}\n")
     _print_choices(run.choices)
     use = "This program uses it from now on (posenc list tuning). The library uses it if POSENC_TUNING names it."
     print(f"\nThe library uses it if POSENC_TUNING={path} is set." if args.file else f"\n{use}")
     return run.status
 
 
-# ---- checking one ----
+# ---- checking a tuning file ----
 
 
 def _check(args: argparse.Namespace) -> int:
+    """Checks a tuning file. Returns the exit code."""
     path = args.file or default_path()
     first = last = _bench(args, path)
     slow = first.slow()
@@ -289,7 +293,7 @@ def _check(args: argparse.Namespace) -> int:
         slower += low > SLOWER
         times = "far longer than" if ratio == math.inf else f"{ratio:.2f} times as long as"
         doubt = "" if low > SLOWER else ", which may be noise"
-        fastest = min(choice.candidates, key=lambda one: one.ns).name
+        fastest = min(choice.candidates, key=lambda candidate: candidate.ns).name
         print(f"{name}: {choice.in_force or 'no backend'} takes {times} {fastest}{doubt}")
     within = f"{len(first.choices) - len(slow)} of {len(first.choices)} choices are within 5 % of the fastest"
     unclear = f", {len(slow) - slower} not known to be slower" if len(slow) > slower else ""
