@@ -1,7 +1,7 @@
 """Ranks the timings of a case: the fastest backend, and the backends that are tied with it.
 
-Reports and exports read records through Ranked and Timing. Of avx2 at 100 ns [98, 102], scalar at 101 ns [99, 103] and
-libm at 800 ns [790, 810], avx2 is the fastest, scalar is tied, and libm takes 8.0× as long.
+Reports and exports read records through Ranked and Timing. If avx2 takes 100 ns [98, 102], scalar 101 ns [99, 103] and
+libm 800 ns [790, 810], avx2 is the fastest, scalar is tied, and libm takes 8.0× as long.
 
 A timing is noisy if its interval extends more than 10 % to either side, if the A/A control differs by more than 10 %,
 or if it is a fifth above the roofline and its interval is wider than 3 %. Noisy timings are shown and not ranked.

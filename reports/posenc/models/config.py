@@ -191,8 +191,6 @@ def _read_sizes(members: Members, part: Part) -> None:
     if part.encoding == "learned":
         part.set("tabled", True)
     embeddings.read_offsets(members, part)
-    if "image_table" in flags:
-        embeddings.read_patches(members, part, flags)
     if "hashed" in flags:
         members.read_whole(part, "rows", "num_hash_buckets", part.length)  # positions are hashed to rows (CANINE)
     if "by_input" in flags:

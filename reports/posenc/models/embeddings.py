@@ -69,22 +69,22 @@ def set_by_flags(members: Members, part: Part) -> None:
 
 
 def read_offsets(members: Members, part: Part) -> None:
-    """Reads positions, or rows of a table, before the first token's (RoBERTa's for padding, OPT's two)."""
+    """Reads positions, or rows of a table, before the first token's."""
     flags = members.flags
-    if "two_offset" in flags and part.tabled:
+    if "two_offset" in flags and part.tabled:  # OPT and BART
         part.set("first", 2)
-    if "padded" in flags:
+    if "padded" in flags:  # M2M-100: sinusoids begin after the position of padding
         members.read_whole(part, "first", "pad_token_id", 0, MOST - 1, 0)
         part.set("first", part.first + 1, "first + 1")
     if "stacked_frames" in flags:
         read_stacked_frames(members, part)
     if "counts_from_one" in flags:
         part.set("first", 1)
-    if "from_two" in flags:
+    if "from_two" in flags:  # XGLM
         part.set("first", 2)
     if part.tabled:
         part.set("rows", part.length + part.first, "length + first")
-    if "pad_offset" in flags:
+    if "pad_offset" in flags:  # RoBERTa: of 514 rows two come before the first token's
         members.read_whole(part, "first", "pad_token_id", 0, part.length - 2, 1)
         part.set("first", part.first + 1 if part.tabled else 0, "first + 1")
         part.set("length", part.length - part.first, "length - first")
@@ -113,25 +113,18 @@ def _read_extra_tokens(members: Members, part: Part, flags: Sequence[str]) -> No
     """Reads tokens before the patches, such as that of the class."""
     if "class_token" in flags:
         part.set("first", 1)
-    if "two_tokens" in flags:
+    if "two_tokens" in flags:  # DeiT: of the class and of distillation
         part.set("first", 2)
     if "class_tokens" in flags:
         members.read_whole(part, "first", "n_cls_tokens num_cls_tokens", 1, 4096)
-    if "detected" in flags:
+    if "detected" in flags:  # YOLOS: of detected objects, and of the class
         members.read_whole(part, "first", "num_detection_tokens", 1, 4096)
         part.set("first", part.first + 1, "first + 1")
 
 
-def read_patches(members: Members, part: Part, flags: Sequence[str]) -> None:
-    """Reads a row for each patch of a picture, of a video or of a spectrogram, and some for other tokens."""
-    pictures = "patches" in flags or "image_table" in flags
-    if {"patches", "counted", "spectrogram", "tubelets"} & set(flags):
-        members.read_whole(part, "width", "hidden_size hidden_sizes.0")
-    if "by_embed_dim" in flags:
-        members.read_whole(part, "width", "embed_dim")
-    if "image_table" in flags:
-        part.set("first", 1)
-    if pictures:
+def _count_patches(members: Members, part: Part, flags: Sequence[str]) -> None:
+    """Counts rows and columns of patches: of a picture, of all frames of a video side by side, or of a spectrogram."""
+    if "patches" in flags or "image_table" in flags:
         _read_side(members, part, IMAGE.format(0), PATCH.format(0), "side")
         _read_side(members, part, IMAGE.format(1), PATCH.format(1), "columns")
     if "tubelets" in flags:
@@ -148,6 +141,20 @@ def read_patches(members: Members, part: Part, flags: Sequence[str]) -> None:
             members.read_whole(part, "image", names, part.patch, most)
             members.read_whole(part, "step", strides, 1, SIDE)
             part.set(quantity, (part.image - part.patch) // part.step + 1, "(image - patch) / step + 1")
+
+
+def read_patches(members: Members, part: Part, flags: Sequence[str]) -> None:
+    """Reads a table with a row for each patch, and some rows for other tokens.
+
+    `flags` say of which kind the patches are: those of the model type, or of a table that is one of several.
+    """
+    if {"patches", "counted", "spectrogram", "tubelets"} & set(flags):
+        members.read_whole(part, "width", "hidden_size hidden_sizes.0")
+    if "by_embed_dim" in flags:
+        members.read_whole(part, "width", "embed_dim")
+    if "image_table" in flags:
+        part.set("first", 1)
+    _count_patches(members, part, flags)
     _read_extra_tokens(members, part, flags)
     if "counted" in flags:
         members.read_whole(part, "length", "num_patches num_position_embeddings")

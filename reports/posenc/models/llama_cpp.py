@@ -65,7 +65,7 @@ def architectures() -> Dict[str, Architecture]:
 
 def _is_set(value: Any) -> bool:
     """Returns whether an item of a list of layers is true or a number above 0."""
-    return value is True or (is_number(value) and isinstance(value, int) and value > 0)
+    return isinstance(value, int) and value > 0
 
 
 @dataclass
@@ -223,17 +223,16 @@ class Gguf:
             )
 
     def _scale_yarn(self, part: Part) -> None:
-        """Sets YaRN, whose attention factor yarn_log_multiplier changes (mscale and mscale_all_dim of DeepSeek)."""
+        """Sets YaRN. Its attention factor is the magnitude of mscale, divided by that of mscale_all_dim if stated."""
 
         def magnitude(mscale: float) -> float:
             return 0.1 * mscale * math.log(part.factor) + 1
 
-        multiplier = part.mscale_all_dim * (10 if self.has_flag("log10") else 1)
-        if multiplier > 0:
-            counts_twice = self.kind.name == "deepseek2" and abs(multiplier - 1) > 1e-6
-            part.attention_factor *= magnitude(multiplier if counts_twice else 1) / magnitude(multiplier)
-        else:
+        all_dim = part.mscale_all_dim * (10 if self.has_flag("log10") else 1)
+        if all_dim <= 0:
             part.attention_factor *= magnitude(1)
+        elif self.kind.name != "deepseek2" or abs(all_dim - 1) <= 1e-6:  # otherwise mscale is mscale_all_dim
+            part.attention_factor *= magnitude(1) / magnitude(all_dim)
         part.mscale_all_dim = 0.0
         part.scaling = "yarn"
 

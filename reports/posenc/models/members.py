@@ -308,7 +308,7 @@ class Members:
     def read_whole(
         self, part: Part, quantity: str, names: str, least: float = 1, most: float = MOST, default: Any = REQUIRED
     ) -> None:
-        """Reads a whole number."""
+        """Reads a whole number from `least` to `most`. `default` is a number, a Default, KEEP or REQUIRED."""
         self._read(part, quantity, names, Range(least, most), default)
 
     def read_even(

@@ -1,7 +1,7 @@
 """posenc results trend: many runs in their order, as tables on a terminal, or as JSON.
 
-    case                                  backend  share of roofline  runs  first  last  changes
-    rope_half/f32/given/llama-3.1-8b-...  avx2     ▃▃▃▃▃▆▆▆▆▆           40   0.62  0.71        1
+    case                                  backend  share of roofline     runs  first  last  changes
+    rope_half/f32/given/llama-3.1-8b-...  avx2     ▂▂▂▂▂▂▂▂▂▂▇▇▇▇▇▇▇▇▇▇    20   0.62  0.71        1
 
 For each case: the share of the roofline, with the changes of its level, and the largest errors, which are compared
 exactly. Machines and types of build are never mixed: each has a history of its own.
@@ -186,7 +186,7 @@ def histories(files: Dict[str, List[Record]], wanted: Wanted = Wanted()) -> List
 
 
 def sparkline(values: Sequence[float]) -> str:
-    """Returns a character for each run, or for the median of several runs: ▃▃▃▃▃▆▆▆▆▆.
+    """Returns a character for each run, or for the median of several runs: ▂▂▂▇▇ for 0.62, 0.62, 0.62, 0.71, 0.71.
 
     The scale covers at least a fifth of the largest value, so that noise looks small.
     """
