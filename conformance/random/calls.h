@@ -6,6 +6,9 @@
  *     if (!call_test_run(&test))
  *         printf("%s: %s\n", test.changes_text, test.message);
  *
+ * If the library accepts a wrong rank, this prints "with changes: set x.rank to 7: accepted, though one of the statuses
+ * 0x4 was due".
+ *
  * A test goes through four files:
  *
  *     changes.c    makes up to three changes in a copy of the arguments
@@ -35,14 +38,15 @@ __extension__ typedef __int128 int128;
 
 /* A tensor, an array of positions or a pointer, as the arguments describe it. */
 struct operand {
-    const struct tensor_spec *row;
-    char *data;
-    bool used;        /* the call reads or writes it */
+    const struct tensor_spec *row; /* of the signature */
+    char *data;                    /* its first element */
+    bool used;                     /* the call reads or writes it */
     bool well_formed; /* rank, sizes and type are valid, so that its elements are known */
     bool empty;       /* it has no elements */
     bool backed;      /* its elements lie in memory of call_test_place() */
     int rank;
-    int64_t shape[4], stride[4], item_bytes;
+    int64_t shape[4], stride[4];     /* in elements */
+    int64_t item_bytes;              /* size of an element */
     int128 bytes_below, bytes_above; /* extent before the first element, and from there on */
 };
 
@@ -73,7 +77,9 @@ const void *facts_argument(const struct call_facts *f, const struct tensor_spec 
 const struct operand *facts_output(const struct call_facts *f);
 /* Returns the number of rows or columns, below which the values of an index lie. */
 int64_t facts_index_end(const struct call_facts *f);
+/* Returns true if the call uses elements of the operand, and they are known. */
 bool operand_has_elements(const struct operand *o);
+/* Returns the number of these elements. */
 int64_t operand_count(const struct operand *o);
 /* Returns the address of element i, counted over all dimensions, the last one fastest. */
 char *operand_element(const struct operand *o, int64_t i);
@@ -95,13 +101,12 @@ struct expected_statuses rules_judge(const struct call_facts *f, size_t size, bo
 
 enum { MOST_CHANGES = 3, CHANGES_TEXT = 1600 };
 
-/* Place of a row: `bytes` from the first element of another row, which has memory of its own, or `row` is itself. */
+/* Place of an operand in memory of its own, or in that of another operand, its host. */
 struct place {
-    int row;
-    int128 bytes;
-    bool
-        is_null; /* memory of its own is NULL, or begins `odd` bytes after an aligned address */
-    int odd;
+    int row;          /* index of the host; without one, its own index */
+    int128 bytes;     /* from the first element of the host to its own */
+    bool is_null;     /* its own memory is NULL */
+    int misalignment; /* bytes from an aligned address to its own memory */
 };
 
 /* New value of an element: `whole` or, for floating-point elements, `real`. */
@@ -124,19 +129,18 @@ struct call_test {
     enum posenc_status status;
     char message[NOTATION_ERROR], changes_text[CHANGES_TEXT];
 
-    /* State of the test: arguments before and after the changes, and the allowed answers. */
-    struct call_facts before, after;
-    size_t size;                /* the size that the arguments claim */
-    bool filled;                /* bytes beyond the known size are not 0 */
-    struct posenc_freqs *freqs; /* that replace those of the call */
+    /* State of the test. Arrays have an element for each row of the signature. */
+    struct call_facts before, after; /* arguments before and after the changes */
+    size_t size;                     /* the size that the arguments claim */
+    bool filled;                     /* bytes beyond the known size are not 0 */
+    struct posenc_freqs *freqs;      /* that replace those of the call */
     struct posenc_freqs_spec freqs_spec;
     struct place places[MOST_TENSORS];
     int n_elements;
     struct changed_element elements[MOST_CHANGES];
-    struct expected_statuses verdict;
-    /* Memory of rows with a place of their own, and its content before the call. */
+    struct expected_statuses verdict; /* the allowed answers */
     struct {
-        char *data, *saved;
+        char *data, *saved; /* of a host and the rows in it; its content before the call */
         size_t bytes;
     } buffers[MOST_TENSORS];
     struct arena values; /* of answers */

@@ -1,6 +1,7 @@
 /*
- * Changes the arguments of a call; see calls.h. The rows of the signature say which changes there are. Each change has
- * random numbers of its own and is drawn from the unchanged arguments, so a test with fewer changes makes the same ones.
+ * Changes the arguments of a call, for example "set x.stride[1] to -4, move cos by 2 bytes"; see calls.h. The rows of
+ * the signature determine which changes there are. Each change has random numbers of its own and is drawn from the
+ * unchanged arguments, so a test with fewer changes makes the same ones.
  */
 #include "calls.h"
 
@@ -9,10 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static void note(struct call_test *t, const char *format, ...) PRINTF_LIKE(2, 3);
-
 /* Appends a change to the description of the test. */
-static void note(struct call_test *t, const char *format, ...)
+PRINTF_LIKE(2, 3)
+static void describe_change(struct call_test *t, const char *format, ...)
 {
     char text[CHANGES_TEXT];
     va_list args;
@@ -53,9 +53,9 @@ static void set_number(struct call_test *t, const char *name, enum field_kind ki
 {
     value_set(kind, (char *)&t->after.args + offset, bits);
     if (kind == FIELD_F64 || kind == FIELD_F32)
-        note(t, "set %s to %.9g", name, bits_to_double(bits));
+        describe_change(t, "set %s to %.9g", name, bits_to_double(bits));
     else
-        note(t, "set %s to %lld", name, (long long)bits);
+        describe_change(t, "set %s to %lld", name, (long long)bits);
 }
 
 /* Sets the number at an offset in the arguments to a drawn value. */
@@ -128,8 +128,8 @@ static void change_member(struct call_test *t, struct random_state *d, const str
 /* ---- Places and elements ---- */
 
 /* Places a row in the memory of another one: at the same address, next to it, or at a random distance. */
-static void join(struct call_test *t, struct random_state *d, const struct operand *o,
-                 const struct operand *other)
+static void share_memory(struct call_test *t, struct random_state *d, const struct operand *o,
+                         const struct operand *other)
 {
     const int row = (int)(o - t->before.operands), host = (int)(other - t->before.operands);
     const int128 extent = o->bytes_below + o->bytes_above;
@@ -146,8 +146,8 @@ static void join(struct call_test *t, struct random_state *d, const struct opera
             t->places[r] =
                 (struct place){ .row = to.row, .bytes = to.bytes + t->places[r].bytes };
     t->places[row] = to;
-    note(t, "place %s at %s plus %lld bytes", o->row->name, other->row->name,
-         (long long)distance);
+    describe_change(t, "place %s at %s plus %lld bytes", o->row->name, other->row->name,
+                    (long long)distance);
 }
 
 /* Moves a row to NULL, to an address that is not aligned, or to the memory of another row. An x at NULL may become one
@@ -155,19 +155,20 @@ static void join(struct call_test *t, struct random_state *d, const struct opera
 static void change_place(struct call_test *t, struct random_state *d, const struct operand *o)
 {
     const int row = (int)(o - t->before.operands);
-    const int64_t pick = draw_between(d, 0, 5), odd = draw_between(d, 1, 3);
+    const int64_t pick = draw_between(d, 0, 5), misalignment = draw_between(d, 1, 3);
     const struct operand *other = pick > 1 ? pick_operand(t, d) : o;
     const bool is_null = pick == 0;
     if (other != o) {
-        join(t, d, o, other);
+        share_memory(t, d, o, other);
         return;
     }
-    t->places[row] =
-        (struct place){ .row = row, .is_null = is_null, .odd = is_null ? 0 : (int)odd };
+    t->places[row] = (struct place){ .row = row,
+                                     .is_null = is_null,
+                                     .misalignment = is_null ? 0 : (int)misalignment };
     if (is_null)
-        note(t, "set %s to NULL", o->row->name);
+        describe_change(t, "set %s to NULL", o->row->name);
     else
-        note(t, "move %s by %d bytes", o->row->name, (int)odd);
+        describe_change(t, "move %s by %d bytes", o->row->name, (int)misalignment);
     if (is_null && o->row->role == ROLE_X && draw_one_in(d, 2))
         set_number(t, "x.rank", FIELD_ENUM,
                    o->row->offset + offsetof(struct posenc_tensor, rank), 0);
@@ -184,8 +185,8 @@ static void change_element(struct call_test *t, struct random_state *d, const st
                                    .index = index,
                                    .whole = whole,
                                    .real = draw_real(d, (double)end) };
-    note(t, "set element %lld of %s to %lld or %.9g", (long long)e->index, o->row->name,
-         (long long)e->whole, e->real);
+    describe_change(t, "set element %lld of %s to %lld or %.9g", (long long)e->index,
+                    o->row->name, (long long)e->whole, e->real);
 }
 
 /* ---- Rows ---- */
@@ -197,7 +198,8 @@ static void change_rank(struct call_test *t, const struct operand *o, bool add)
     const size_t bytes = sizeof x->shape - sizeof *x->shape;
     const int64_t new_rank = (int64_t)x->rank + (add ? 1 : -1); /* of any rank */
     const int from = add ? 0 : 1, to = add ? 1 : 0;
-    note(t, "%s dimension of %s", add ? "add a first" : "drop the first", o->row->name);
+    describe_change(t, "%s dimension of %s", add ? "add a first" : "drop the first",
+                    o->row->name);
     if (new_rank < 0 || new_rank > 4 || x->rank < 0 || x->rank > 4)
         return;
     memmove(x->shape + to, x->shape + from, bytes);
@@ -222,8 +224,8 @@ static void change_extent(struct call_test *t, struct random_state *d, const str
                 x->shape[k] = size;
         }
     }
-    note(t, "set every size that counts the same as %s.shape[%d] to %lld", o->row->name, at,
-         (long long)size);
+    describe_change(t, "set every size that counts the same as %s.shape[%d] to %lld",
+                    o->row->name, at, (long long)size);
 }
 
 static void change_row(struct call_test *t, struct random_state *d, const struct operand *o)
@@ -257,7 +259,8 @@ static void change_size(struct call_test *t, struct random_state *d)
     const int64_t sizes[] = { words * word, words * word, less, any };
     t->size = (size_t)sizes[draw_between(d, 0, 3)];
     t->filled = draw_one_in(d, 2);
-    note(t, "claim a size of %zu bytes, %s", t->size, t->filled ? "filled" : "with zeros");
+    describe_change(t, "claim a size of %zu bytes, %s", t->size,
+                    t->filled ? "filled" : "with zeros");
 }
 
 /* Replaces the frequencies by others for about as many channels, or by NULL if there are none of the kind. */
@@ -282,11 +285,12 @@ static void change_freqs(struct call_test *t, struct random_state *d)
         t->freqs = NULL;
     t->after.freqs_spec = t->freqs ? spec : NULL;
     memcpy((char *)&t->after.args + t->after.signature->freqs, &t->freqs, sizeof t->freqs);
-    note(t, "take %s: dim=%lld mrope_section=%lld,%lld mrope_layout=%s xpos_scale_base=%g %s",
-         t->freqs ? "frequencies" : "no frequencies", (long long)spec->dim,
-         (long long)spec->mrope_section[0], (long long)spec->mrope_section[1],
-         mrope_layout_names[spec->mrope_layout], spec->xpos_scale_base,
-         numerics_names[spec->numerics]);
+    describe_change(
+        t, "take %s: dim=%lld mrope_section=%lld,%lld mrope_layout=%s xpos_scale_base=%g %s",
+        t->freqs ? "frequencies" : "no frequencies", (long long)spec->dim,
+        (long long)spec->mrope_section[0], (long long)spec->mrope_section[1],
+        mrope_layout_names[spec->mrope_layout], spec->xpos_scale_base,
+        numerics_names[spec->numerics]);
 }
 
 /* ---- Changes of a call ---- */

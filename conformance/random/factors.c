@@ -1,8 +1,11 @@
 /*
- * Factors of a kernel: the table of classes for each field of a problem; see random.h.
+ * Factors of a kernel: the table of classes for each field of a problem; see random.h. This row divides the heads of all
+ * signatures into 1, 2 to 8, the neighbours of each vector width, and so on, up to 128 in full runs:
  *
- * Sizes lie around each vector width, and beyond the sizes of models. Fields are drawn in the order of the table,
- * because earlier fields may bound later ones. Types, enums and flags without a row are drawn first.
+ *     { "heads", NULL, SIZE, CLASSES(COUNTS, FROM(41, 130), LARGE(48, 128)) },
+ *
+ * Fields are drawn in the order of the table, because earlier fields may bound later ones. Types, enums and flags
+ * without a row are drawn first.
  */
 #include "random.h"
 
@@ -21,39 +24,42 @@ enum {
     WITH_FREQS = 2,   /* kernels that compute with positions */
     OUT_OF_PLACE = 4, /* kernels that cannot work in place */
     ONE_BATCH = 8,    /* kernels without a batch dimension */
-    SIZE = 16,        /* problems that cost too much are reduced by halving this field */
+    SIZE = 16,        /* halved in problems that cost too much */
     EVEN = 32         /* only even values are drawn */
 };
 
-/* Classes of fields. The first row with the name of a field, among those for the kernel, applies. Classes of lists and
- * strides are in values.c; a row for them only sets when they are drawn. */
+enum { MOST_CLASSES_OF_RULE = 14 };
+
+/* Classes of fields. The first row with the name of a field, among those for the kernel, applies. "*" names all
+ * numbers, and "*.pad" the member pad of each tensor. Classes of lists and strides are in values.c; a row for them only
+ * sets when they are drawn. */
 struct value_rule {
     const char *fields, *signatures; /* names with spaces between; NULL: any signature */
     unsigned flags;
-    int n_classes; /* 0: the field keeps its default */
-    const struct value_class *classes;
+    /* Classes of a number, up to the first that is unused. Without any, the field keeps its default. */
+    struct value_class classes[MOST_CLASSES_OF_RULE + 1];
     unsigned members; /* of an enum, as bits */
 };
 
-#define CLASSES(...)                                                                           \
-    .n_classes = (int)(sizeof((const struct value_class[]){ __VA_ARGS__ }) /                   \
-                       sizeof(struct value_class)),                                            \
-    .classes = (const struct value_class[])                                                    \
-    {                                                                                          \
-        __VA_ARGS__                                                                            \
-    }
+#define CLASSES(...)  .classes = { __VA_ARGS__ }
 #define MEMBERS(bits) .members = (bits)
-#define DEFAULT       .n_classes = 0
-#define CLASS(from, to, ...)                                                                   \
+#define DEFAULT       .members = 0
+#define FROM(from, to)                                                                         \
     {                                                                                          \
-        .least = from, .most = to, __VA_ARGS__                                                 \
+        true, from, to, .name = NULL                                                           \
     }
-#define FROM(from, to)        CLASS(from, to, .name = NULL)
-#define ABOVE_BOUND(from, to) CLASS(from, to, .above_bound = true)
-#define LARGE(from, to)       CLASS(from, to, .large = true)
-#define ONE(value)            FROM(value, value)
-#define VECTORS               FROM(3, 5), FROM(7, 9), FROM(15, 17), FROM(31, 33), FROM(63, 65)
-#define COUNTS                ONE(1), FROM(2, 8), VECTORS, FROM(10, 40)
+#define ABOVE_BOUND(from, to)                                                                  \
+    {                                                                                          \
+        true, from, to, .above_bound = true                                                    \
+    }
+#define LARGE(from, to)                                                                        \
+    {                                                                                          \
+        true, from, to, .large = true                                                          \
+    }
+#define ONE(value) FROM(value, value)
+/* Around the vector widths of 4 to 64 elements. */
+#define VECTORS FROM(3, 5), FROM(7, 9), FROM(15, 17), FROM(31, 33), FROM(63, 65)
+#define COUNTS  ONE(1), FROM(2, 8), VECTORS, FROM(10, 40)
 
 static const struct value_rule rules[] = {
     { "seed", NULL, 0, DEFAULT },
@@ -162,15 +168,15 @@ static const struct value_rule rules[] = {
 };
 enum { N_RULES = sizeof rules / sizeof *rules };
 
-static bool has(const char *words, const char *word)
+static bool has_word(const char *words, const char *word)
 {
     return text_has_word(words, ' ', word, strlen(word));
 }
 
-static bool rule_is_for(const struct value_rule *rule, enum posenc_kernel kernel)
+static bool rule_applies(const struct value_rule *rule, enum posenc_kernel kernel)
 {
     const bool with_freqs = kernel_has_freqs(kernel);
-    return (!rule->signatures || has(rule->signatures, signature_of(kernel)->name)) &&
+    return (!rule->signatures || has_word(rule->signatures, signature_of(kernel)->name)) &&
            !((rule->flags & WITH_TABLE) && with_freqs) &&
            !((rule->flags & WITH_FREQS) && !with_freqs) &&
            !((rule->flags & OUT_OF_PLACE) && kernel_in_place(kernel)) &&
@@ -189,9 +195,9 @@ static int find_rule(const struct factor *f, enum posenc_kernel kernel)
     char name[FIELD_TEXT];
     snprintf(name, sizeof name, "%s%s", f->row ? "*." : "", f->field.name);
     for (int i = 0; i < N_RULES; i++)
-        if ((has(rules[i].fields, name) ||
+        if ((has_word(rules[i].fields, name) ||
              (strcmp(rules[i].fields, "*") == 0 && is_number(&f->field))) &&
-            rule_is_for(&rules[i], kernel))
+            rule_applies(&rules[i], kernel))
             return i;
     return -1;
 }
@@ -206,16 +212,16 @@ static void add_class(struct factors *factors, struct factor *f, struct value_cl
     f->n_classes++;
 }
 
-/* Adds the classes of a number. */
+/* Adds the classes of a number. The last large one alone stays marked as large. */
 static void add_number_classes(struct factors *factors, struct factor *f, bool with_large)
 {
-    const int n = f->rule < 0 ? 0 : rules[f->rule].n_classes;
-    for (int i = 0; i < n; i++) {
-        struct value_class c = rules[f->rule].classes[i];
-        const bool is_wanted = with_large || !c.large;
-        c.large = c.large && i == n - 1;
-        if (is_wanted)
-            add_class(factors, f, c);
+    if (f->rule < 0)
+        return;
+    for (const struct value_class *c = rules[f->rule].classes; c->is_used; c++) {
+        struct value_class own = *c;
+        own.large = c->large && !c[1].is_used;
+        if (with_large || !c->large)
+            add_class(factors, f, own);
     }
 }
 
@@ -230,7 +236,7 @@ static void add_named_classes(struct factors *factors, struct factor *f, bool wi
     for (int i = 0; names[i]; i++)
         if (allowed >> i & 1u)
             add_class(factors, f,
-                      (struct value_class){ .least = i, .most = i, .name = names[i] });
+                      (struct value_class){ true, .least = i, .most = i, .name = names[i] });
 }
 
 static void add_classes(struct factors *factors, struct factor *f, bool with_16_bits,
@@ -273,12 +279,14 @@ static struct factor make_factor(const struct field *field, enum posenc_kernel k
     return f;
 }
 
-static int compare_rules(const void *a, const void *b)
+/* Orders factors by their rows of the table, then by the place of the field in a problem. */
+static int compare_factors(const void *a, const void *b)
 {
-    const struct factor *f = a, *g = b;
-    if (f->rule != g->rule)
-        return f->rule - g->rule;
-    return (f->field.offset > g->field.offset) - (f->field.offset < g->field.offset);
+    const struct factor *one = a, *other = b;
+    const size_t place = one->field.offset, other_place = other->field.offset;
+    if (one->rule != other->rule)
+        return one->rule - other->rule;
+    return (place > other_place) - (place < other_place);
 }
 
 void factors_init(struct factors *factors, enum posenc_kernel kernel, bool with_16_bits,
@@ -289,7 +297,7 @@ void factors_init(struct factors *factors, enum posenc_kernel kernel, bool with_
     *factors = (struct factors){ .kernel = kernel };
     while (n < MOST_FACTORS && kernel_field(kernel, n, &field))
         factors->all[n++] = make_factor(&field, kernel);
-    qsort(factors->all, (size_t)n, sizeof *factors->all, compare_rules);
+    qsort(factors->all, (size_t)n, sizeof *factors->all, compare_factors);
     for (int i = 0; i < n; i++) { /* keeps those that have classes */
         struct factor *f = &factors->all[factors->n];
         *f = factors->all[i];
@@ -320,11 +328,11 @@ bool factor_matters(const struct factor *f, const struct problem *p)
                !(strcmp(name, "pad") == 0 && tensor_layout(p, f->row)->n_strides);
     if (f->scalings)
         return f->scalings >> p->freqs.scaling & 1u;
-    if (has("positions batch_shift time_step mrope_grid", name) && is_offset)
+    if (has_word("positions batch_shift time_step mrope_grid", name) && is_offset)
         return false;
-    if (has("mrope_layout mrope_grid", name))
+    if (has_word("mrope_layout mrope_grid", name))
         return p->freqs.mrope_section[0] != 0;
-    if (has("pad token_major", name))
+    if (has_word("pad token_major", name))
         return has_dense_tensor(p);
     switch (f->field.offset) {
     case MEMBER(batch_shift):

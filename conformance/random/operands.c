@@ -1,6 +1,7 @@
 /*
  * Operands of a changed call; see calls.h. The first half derives their sizes and extents in bytes from the arguments,
- * by the rows of the signature. The second half allocates memory for them.
+ * by the rows of the signature: f32 of shape [3, 8] and strides [-10, 1] reach from 80 bytes below the first element to
+ * 32 above. The second half allocates memory for them.
  */
 #include "calls.h"
 
@@ -237,7 +238,8 @@ static void set_address_nowhere(struct call_test *t, int r)
 {
     const int shift = sizeof(void *) > 4 ? 41 : 28;
     set_address(t, &t->after.operands[r],
-                (char *)(((uintptr_t)2 * (uintptr_t)r + 1) << shift) + t->places[r].odd);
+                (char *)(((uintptr_t)2 * (uintptr_t)r + 1) << shift) +
+                    t->places[r].misalignment);
 }
 
 static bool can_be_backed(const struct operand *o)
@@ -248,43 +250,56 @@ static bool can_be_backed(const struct operand *o)
            o->bytes_below + o->bytes_above <= MOST_BYTES;
 }
 
-/* Allocates memory for a host and the rows in it, `odd` bytes larger than they are. Returns false if one of them
- * cannot be in memory. */
-static bool allocate_buffer(struct call_test *t, enum guard_mode mode, int host)
+/* Bytes of a host and of the operands in it, counted from the host's first element. */
+struct host_extent {
+    int128 first, end;
+    bool has_operands, has_output;
+};
+
+/* Returns false if one of the operands cannot be in memory, or if there is none. */
+static bool find_host_extent(const struct call_test *t, int host, struct host_extent *extent)
 {
-    const struct tensor_allocator memory = guard_memory(t->guard, mode);
-    const int odd = t->places[host].odd;
-    int128 first = 0, end = 0;
-    char role = 'i';
-    bool any = false;
+    *extent = (struct host_extent){ .first = 0 };
     for (EACH_OPERAND(o, &t->after)) {
-        const struct place at = t->places[o - t->after.operands];
-        if (at.row != host || !o->used)
+        const struct place place = t->places[o - t->after.operands];
+        if (place.row != host || !o->used)
             continue;
         if (!can_be_backed(o))
             return false;
-        const int128 from = at.bytes - o->bytes_below, to = at.bytes + o->bytes_above;
-        first = !any || from < first ? from : first;
-        end = !any || to > end ? to : end;
-        any = true;
-        role = o->row->role == ROLE_OUTPUT ? 'b' : role;
+        const int128 first = place.bytes - o->bytes_below, end = place.bytes + o->bytes_above;
+        if (!extent->has_operands || first < extent->first)
+            extent->first = first;
+        if (!extent->has_operands || end > extent->end)
+            extent->end = end;
+        extent->has_operands = true;
+        extent->has_output = extent->has_output || o->row->role == ROLE_OUTPUT;
     }
-    if (!any || end - first > MOST_BYTES)
+    return extent->has_operands && extent->end - extent->first <= MOST_BYTES;
+}
+
+/* Allocates memory for a host and the operands in it, larger by the misalignment, and sets their addresses. Returns
+ * false if one of them cannot be in memory. */
+static bool allocate_buffer(struct call_test *t, enum guard_mode mode, int host)
+{
+    const struct tensor_allocator memory = guard_memory(t->guard, mode);
+    const int misalignment = t->places[host].misalignment;
+    struct host_extent extent;
+    if (!find_host_extent(t, host, &extent))
         return false;
-    const size_t bytes = (size_t)(end - first) + (size_t)odd;
-    char *data = memory.get(memory.user, bytes, 0, role), *saved = malloc(bytes);
+    const size_t bytes = (size_t)(extent.end - extent.first) + (size_t)misalignment;
+    char *data = memory.get(memory.user, bytes, 0, extent.has_output ? 'b' : 'i'),
+         *saved = malloc(bytes);
     if (!data || !saved)
         abort(); /* rather than miss a change */
     t->buffers[host].data = data;
     t->buffers[host].saved = saved;
     t->buffers[host].bytes = bytes;
-    /* A buffer that ends with its pages begins at an odd address if it is too large by `odd`. */
-    data += (mode == GUARD_END ? 0 : odd) - (ptrdiff_t)first;
+    /* A buffer that ends with its pages is not aligned if it is too large by the misalignment. */
+    data += (mode == GUARD_END ? 0 : misalignment) - (ptrdiff_t)extent.first;
     for (int r = 0; r < MOST_TENSORS && t->after.operands[r].row; r++) {
-        const struct place at = t->places[r];
         struct operand *o = &t->after.operands[r];
-        if (at.row == host && o->used)
-            o->backed = set_address(t, o, data + (ptrdiff_t)at.bytes);
+        if (t->places[r].row == host && o->used)
+            o->backed = set_address(t, o, data + (ptrdiff_t)t->places[r].bytes);
     }
     return true;
 }
@@ -391,11 +406,11 @@ bool call_test_is_backed(const struct call_test *t)
 
 bool call_test_is_readable(const struct call_test *t)
 {
-    bool readable = true;
     for (EACH_OPERAND(o, &t->after)) {
-        const bool aligned = o->data && (uintptr_t)o->data % (uintptr_t)o->item_bytes == 0;
-        if (o->row->form != FORM_TENSOR && operand_has_elements(o) && !o->backed)
-            readable = readable && !aligned;
+        const bool is_read = o->row->form != FORM_TENSOR && operand_has_elements(o),
+                   is_aligned = o->data && (uintptr_t)o->data % (uintptr_t)o->item_bytes == 0;
+        if (is_read && is_aligned && !o->backed)
+            return false;
     }
-    return readable && (!t->after.empty_x || call_test_is_backed(t));
+    return !t->after.empty_x || call_test_is_backed(t);
 }

@@ -1,8 +1,9 @@
 /*
  * Draws problems, and sets of problems in which classes of values meet; see random.h.
  *
- * A problem is drawn from a choice of one class for each factor. To make two classes meet, the choice holds both; the
- * other classes are random. Problems that the front-end rejects are dropped.
+ * A problem is drawn from a choice of one class for each factor. To make two classes meet, such as "heads from 2 to 8"
+ * and "x.stride backward", the choice holds both; the other classes are random. Problems that the front-end rejects are
+ * dropped.
  */
 #include "random.h"
 
@@ -95,7 +96,7 @@ static bool is_zero_size(const struct value_class *c)
 }
 
 /* Returns the scalings that have each held parameter of scalings, as bits. */
-static unsigned find_scalings(const struct choice *choice)
+static unsigned fitting_scalings(const struct choice *choice)
 {
     unsigned found = ~0u;
     for (int i = 0; i < 2; i++)
@@ -116,7 +117,7 @@ static const struct value_class *choose_class(const struct choice *choice,
     int i = choice->both_large && field_value_names(&f->field)
                 ? choice->round % f->n_classes
                 : (int)draw_between(d, 0, f->n_classes - 1);
-    const unsigned fitting = f->field.names == scaling_names ? find_scalings(choice) : ~0u;
+    const unsigned fitting = f->field.names == scaling_names ? fitting_scalings(choice) : ~0u;
     while (fitting && !(fitting >> i & 1u))
         i = (i + 1) % f->n_classes;
     return &f->classes[is_zero_size(&f->classes[i]) ? (i + 1) % f->n_classes : i];
@@ -277,8 +278,8 @@ static bool draw_problem(const struct problem_set *set, const struct choice *cho
 /* ---- Sets ---- */
 
 /* Returns the entry of two classes in the table of pairs. */
-static unsigned char *find_pair(const struct problem_set *set, const struct value_class *a,
-                                const struct value_class *b)
+static unsigned char *pair_entry(const struct problem_set *set, const struct value_class *a,
+                                 const struct value_class *b)
 {
     const struct value_class *first = set->factors.classes;
     return &set->pairs[a < b ? (a - first) * set->factors.n_classes + (b - first)
@@ -298,7 +299,7 @@ static bool record_pairs(struct problem_set *set, const struct choice *choice,
             held[n++] = choice->classes[f];
     for (int i = 0; i < n; i++)
         for (int k = 0; k <= i; k++) {
-            unsigned char *pair = find_pair(set, held[i], held[k]);
+            unsigned char *pair = pair_entry(set, held[i], held[k]);
             any = any || !*pair;
             set->n_classes_reached += i == k && !*pair;
             set->n_pairs_reached += i != k && !*pair;
@@ -340,7 +341,7 @@ static bool add_pair(struct problem_set *set, const struct value_class *a,
         rounds = LARGE_ROUNDS_WITH_FREQS;
     bool good = true;
     for (int i = 0; i < (set->key.full ? PAIR_TRIES : 1) && good; i++)
-        good = (*find_pair(set, a, b) && i >= rounds) || add_problem(set, a, b, i, d);
+        good = (*pair_entry(set, a, b) && i >= rounds) || add_problem(set, a, b, i, d);
     return good;
 }
 
@@ -361,7 +362,7 @@ static bool fill_set(struct problem_set *set)
             return false;
     }
     for (const struct value_class *a = classes; a < classes + n; a++)
-        for (int i = 0; i < CLASS_TRIES && !*find_pair(set, a, a); i++)
+        for (int i = 0; i < CLASS_TRIES && !*pair_entry(set, a, a); i++)
             if (!add_problem(set, a, NULL, 0, &d))
                 return false;
     return true;
@@ -405,11 +406,11 @@ bool problem_set_find_missing(const struct problem_set *set, const struct value_
                              *end = classes + set->factors.n_classes;
     *b = NULL;
     for (*a = classes; *a < end; ++*a)
-        if (!*find_pair(set, *a, *a))
+        if (!*pair_entry(set, *a, *a))
             return true;
     for (*a = classes; *a < end; ++*a)
         for (*b = classes; *b < *a; ++*b)
-            if (are_large(*a, *b) && !*find_pair(set, *a, *b))
+            if (are_large(*a, *b) && !*pair_entry(set, *a, *b))
                 return true;
     return false;
 }

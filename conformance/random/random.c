@@ -142,7 +142,7 @@ static void check_draws(struct random_suite *r)
 
 /* ---- Calls that have to be rejected ---- */
 
-/* Returns true if a list of names contains a status; an empty list means success. */
+/* Returns true if a list of names, such as "SHAPE STRIDE", contains a status; an empty list means success. */
 static bool is_among(enum posenc_status status, const char *names)
 {
     static const char *const status_names[] = {

@@ -2,6 +2,10 @@
  * The suite "random": random problems among all that the front-end accepts, and calls of them with changed
  * arguments. The oracle gives the expected values, and the documentation in posenc.h the expected status.
  *
+ * A rotation with the sine's sign wrong, for example, fails this problem, which was shrunk:
+ *
+ *     rope_half tokens=1 heads=1 head_dim=2 rotary_dim=2 rows=2 sin.stride=0
+ *
  *     random.c     the suite and its cases
  *     problems.c   draws single problems, and sets of problems
  *     factors.c    the table of factors and their classes
@@ -10,9 +14,12 @@
  *     calls.h      calls with changed arguments
  *
  * This is pairwise testing. A factor is a field of a kernel's problems. Its values are divided into a few classes,
- * such as 0, 1 and 2 to 8. Two classes of different factors meet if one problem has both. A set of problems covers
- * all classes and many pairs; in a full run all pairs that the front-end accepts. It depends only on the kernel and
- * the seed, so that the oracle computes its answers once for all backends.
+ * such as 0, 1 and 2 to 8. Two classes of different factors meet if one problem has both: "heads from 2 to 8" and
+ * "x.stride backward". A set of problems covers all classes and many pairs; in a full run all pairs that the front-end
+ * accepts. It depends only on the kernel and the seed, so that the oracle computes its answers once for all backends.
+ *
+ * Short names in this folder: p is a problem, c a class, d the state of random numbers, and f a factor or, in files of
+ * calls.h, the facts of a call.
  */
 #ifndef POSENC_RANDOM_RANDOM_H
 #define POSENC_RANDOM_RANDOM_H
@@ -24,12 +31,13 @@ void suite_random(struct suite_run *run, enum posenc_kernel kernel);
 
 /* ---- Random numbers: values.c ---- */
 
+/* Returns true once in n draws, on average. */
 bool draw_one_in(struct random_state *d, int64_t n);
 
 /* Draw a value that tests an argument: close to the present one, 0, negative, or at the end of the range of a type.
  * Reals may also be infinite or NaN. */
-int64_t draw_whole(struct random_state *d, int64_t near);
-double draw_real(struct random_state *d, double near);
+int64_t draw_whole(struct random_state *d, int64_t present);
+double draw_real(struct random_state *d, double present);
 
 /* ---- Factors: factors.c ---- */
 
@@ -38,10 +46,10 @@ enum { MOST_FACTORS = 96, MOST_CLASSES = 1024, CLASS_TEXT = 2 * FIELD_TEXT };
 /* A class of numbers, from least to most. A member of an enum, a flag and a way to draw a list are classes with one
  * number and a name. */
 struct value_class {
+    bool is_used; /* false: behind the last class of an array */
     double least, most;
-    /* least and most are relative to the largest value that the rest of the problem allows. */
-    bool above_bound;
-    bool large; /* a size that only full runs draw; the last class of its factor */
+    bool above_bound; /* relative to the largest value that the rest of the problem allows */
+    bool large;       /* a size that only full runs draw; the last class of its factor */
     const char *name;
     const struct factor *factor;
 };
@@ -49,9 +57,9 @@ struct value_class {
 struct factor {
     struct field field;
     const struct tensor_spec *row; /* the tensor whose layout the field describes, or NULL */
-    unsigned
-        scalings; /* that have this parameter, as bits; 0: it is no parameter of a scaling */
-    bool is_size, is_even;
+    unsigned scalings; /* that have this parameter, as bits; 0: no parameter of a scaling */
+    bool is_size;      /* halved if the problem costs too much */
+    bool is_even;
     int rule; /* index of its row in the table of factors.c, which is the order of drawing */
     int n_classes;
     const struct value_class *classes;

@@ -1,8 +1,9 @@
 /*
- * Rules of posenc.h: finds the statuses that a call with given arguments may have.
+ * Rules of posenc.h: finds the statuses that a call with given arguments may have. For an x of rank 7 and a NaN as
+ * epsilon, these are SHAPE and PARAMETER.
  *
- * If several arguments are wrong, the library may name any of them, so all their statuses are
- * required. If an output has no elements, the library need not check the other arguments.
+ * If several arguments are wrong, the library may name any of them, so all their statuses are required. If an output
+ * has no elements, the library need not check the other arguments.
  */
 #include "calls.h"
 
@@ -12,14 +13,16 @@
 
 struct judge {
     const struct call_facts *f;
-    struct expected_statuses verdict;
+    struct expected_statuses verdict; /* so far */
 };
 
+/* The call breaks a rule, so that it is rejected with this status, or that of another broken rule. */
 static void reject_if(struct judge *j, bool is_broken, unsigned status)
 {
     j->verdict.required |= is_broken ? status : 0u;
 }
 
+/* The rules leave it to the library. */
 static void may_reject_if(struct judge *j, bool is_doubtful, unsigned status)
 {
     j->verdict.allowed |= is_doubtful ? status : 0u;
@@ -76,17 +79,14 @@ static void judge_form(struct judge *j, const struct operand *o)
     const bool may_be_missing = o->row->dims[0] == DIM_BATCH || o->row->is_broadcastable;
     const bool counts_keys = o->row->dims[n - 1] == DIM_KEY;
     const bool no_batch = o->row->dims[0] == DIM_BATCH && !kernel_has_batch(j->f->kernel);
-    reject_if(j,
-              missing < 0 || missing > (may_be_missing ? 1 : 0) || (no_batch && missing != 1),
-              STATUS(SHAPE));
-    for (int i = 0; i < 4 && i < t->rank; i++)
-        reject_if(j,
-                  t->shape[i] < (i == t->rank - 1 && !counts_keys) || t->shape[i] > INT32_MAX,
-                  STATUS(SHAPE));
-    reject_if(j,
-              (unsigned)t->dtype >
-                  (o->row->type == TYPE_F32 ? POSENC_DTYPE_F32 : POSENC_DTYPE_BF16),
-              STATUS(DTYPE));
+    reject_if(j, missing < 0 || missing > (may_be_missing ? 1 : 0), STATUS(SHAPE));
+    reject_if(j, no_batch && missing != 1, STATUS(SHAPE));
+    for (int i = 0; i < 4 && i < t->rank; i++) {
+        const int64_t least = i == t->rank - 1 && !counts_keys ? 1 : 0;
+        reject_if(j, t->shape[i] < least || t->shape[i] > INT32_MAX, STATUS(SHAPE));
+    }
+    const unsigned last_dtype = o->row->type == TYPE_F32 ? POSENC_DTYPE_F32 : POSENC_DTYPE_BF16;
+    reject_if(j, (unsigned)t->dtype > last_dtype, STATUS(DTYPE));
     if (!o->well_formed || o->empty)
         return;
     reject_if(j, o->shape[o->rank - 1] > 1 && o->stride[o->rank - 1] != 1, STATUS(STRIDE));
@@ -146,12 +146,10 @@ static void judge_apart(struct judge *j, const struct operand *out, const struct
     if (!operand_has_elements(out) || !out->data || !operand_has_elements(o) || !o->data ||
         to <= first || end <= from)
         return;
-    const bool in_place = o->row->role == ROLE_X && kernel_in_place(j->f->kernel) &&
-                          out->data == o->data,
-               may_interleave = o->row == kernel_woven_row(j->f->kernel);
-    reject_if(
-        j, !same_layout(out, o) || !(in_place || (may_interleave && are_interleaved(out, o))),
-        STATUS(OVERLAP));
+    const bool is_in_place = o->row->role == ROLE_X && kernel_in_place(j->f->kernel) &&
+                             out->data == o->data,
+               is_in_gaps = o->row == kernel_woven_row(j->f->kernel) && are_interleaved(out, o);
+    reject_if(j, !same_layout(out, o) || !(is_in_place || is_in_gaps), STATUS(OVERLAP));
 }
 
 /* ---- Frequencies and pairs ---- */

@@ -1,8 +1,11 @@
 /*
- * Tests the functions that build slopes, thresholds, indices and biases: each argument at its ends, and one beyond.
+ * Tests the functions that build slopes, thresholds, indices and biases: each argument at its ends, and one beyond:
  *
- * An output has memory of exactly its size, between pages that fault. A rejected call leaves it as it was, and an
- * accepted one writes every element. conformance/golden/check_builders.py certifies the values.
+ *     ACCEPTS(65536, posenc_alibi_slopes(65536, 8.0, out, NULL));     writes 65536 elements
+ *     REJECTS(SHAPE, posenc_alibi_slopes(65537, 8.0, out, NULL));     returns POSENC_ERR_SHAPE and writes none
+ *
+ * An output has memory of exactly its size, between pages that fault. conformance/golden/check_builders.py certifies
+ * the values.
  */
 #include "conformance/problem/guard.h"
 
@@ -16,6 +19,7 @@
 static int failures;
 static struct tensor_allocator memory; /* of outputs */
 
+/* Counts and prints a failure unless the requirement `what` of a call, in this line, holds. */
 static void expect(bool holds, const char *call, int line, const char *what)
 {
     failures += !holds;
@@ -42,7 +46,8 @@ static void check_output(char *out, size_t count, bool accepted, const char *cal
     memory.free(memory.user, out);
 }
 
-/* Requires a status of a call that writes to `out`, and success for NULL only without elements. */
+/* Requires a status of a call that writes to `out`, which the macro defines. Then repeats it with NULL, which only an
+ * output without elements may be. */
 #define EXPECT(expected, count, call)                                                          \
     do {                                                                                       \
         void *out = make_output(count);                                                        \
@@ -53,8 +58,9 @@ static void check_output(char *out, size_t count, bool accepted, const char *cal
     } while (0)
 #define ACCEPTS(count, call)  EXPECT(POSENC_OK, count, call)
 #define REJECTS(status, call) EXPECT(POSENC_ERR_##status, 16, call)
-#define FAR                   ((INT64_C(1) << 24) - 1)
-#define END                   (INT64_C(1) << 31)
+/* The largest distance; the number of positions. */
+#define FAR ((INT64_C(1) << 24) - 1)
+#define END (INT64_C(1) << 31)
 
 /* ---- Builders ---- */
 
@@ -83,7 +89,7 @@ static void check_t5(void)
     REJECTS(PARAMETER, posenc_t5_buckets_compute(32, FAR + 1, false, out, &buckets, NULL));
 }
 
-/* Returns the values of up to three heads: ones, and another one last. */
+/* Returns the parameters of up to three heads: ones, and this value last. */
 static const float *last(int heads, double value)
 {
     static float values[] = { 1.0f, 1.0f, 1.0f };

@@ -1,4 +1,9 @@
-/* Draws values: random numbers, numbers of a class, lists, and strides; see random.h. */
+/*
+ * Draws values: random numbers, numbers of a class, lists, and strides; see random.h.
+ *
+ * For "heads from 2 to 8" it draws a number, for "x.stride backward" the strides of x with one of them negative. The
+ * classes of a list are the ways to draw it, such as "dense", "gaps" and "backward".
+ */
 #include "random.h"
 
 #include <float.h>
@@ -11,37 +16,35 @@
 
 bool draw_one_in(struct random_state *d, int64_t n) { return draw_between(d, 1, n) == 1; }
 
-int64_t draw_whole(struct random_state *d, int64_t near)
+/* Computes modulo 2^64, as the values may be beyond the ends of an int64_t. */
+int64_t draw_whole(struct random_state *d, int64_t present)
 {
     /* Exponents of the interface's limits and of the ends of integer types. */
     static const int powers[] = { 0, 1, 4, 12, 24, 31, 31, 32, 40, 62, 63, 63 };
-    const uint64_t at = (uint64_t)near, few = (uint64_t)draw_between(d, 0, 16),
-                   small = (uint64_t)draw_between(d, -4, 35),
-                   end = UINT64_C(1) << powers[draw_between(d, 0, 11)],
-                   beside = end + (uint64_t)draw_between(d, -1, 1), bits = draw_bits(d),
-                   any = bits >> draw_between(d, 1, 33);
-    const uint64_t values[] = { at + 1, at - 1,     at * 2,
-                                0 - at, at + few,   small,
-                                beside, 0 - beside, draw_one_in(d, 2) ? any : 0 - any };
+    const uint64_t same = (uint64_t)present, few = (uint64_t)draw_between(d, 0, 16);
+    const uint64_t small = (uint64_t)draw_between(d, -4, 35);
+    const uint64_t end = UINT64_C(1) << powers[draw_between(d, 0, 11)];
+    const uint64_t at_end = end + (uint64_t)draw_between(d, -1, 1);
+    const uint64_t bits = draw_bits(d), any = bits >> draw_between(d, 1, 33);
+    const uint64_t values[] = { same + 1, same - 1,   same * 2,
+                                0 - same, same + few, small,
+                                at_end,   0 - at_end, draw_one_in(d, 2) ? any : 0 - any };
     return (int64_t)values[draw_between(d, 0, 8)];
 }
 
-double draw_real(struct random_state *d, double near)
+double draw_real(struct random_state *d, double present)
 {
     static const int powers[] = { -1074, -160, -149, -126, -64, -1, 0, 1, 16, 24, 40, 128 };
     static const double others[] = {
         0.0, -0.0, (double)NAN, (double)INFINITY, (double)FLT_MAX, 1e6, DBL_MAX
     };
-    const double end = ldexp(1.0, powers[draw_between(d, 0, 11)]),
-                 beside = nextafter(end, draw_one_in(d, 2) ? 0.0 : DBL_MAX),
-                 times = ldexp(1.0, (int)draw_between(d, -4, 3)),
-                 other = others[draw_between(d, 0, 6)], sign = draw_one_in(d, 3) ? -1.0 : 1.0;
-    const double values[] = { nextafter(near, sign * DBL_MAX),
-                              -near,
-                              near * times,
-                              sign * other,
-                              sign * end,
-                              sign * beside };
+    const double end = ldexp(1.0, powers[draw_between(d, 0, 11)]);
+    const double beside_end = nextafter(end, draw_one_in(d, 2) ? 0.0 : DBL_MAX);
+    const double times = ldexp(1.0, (int)draw_between(d, -4, 3));
+    const double other = others[draw_between(d, 0, 6)], sign = draw_one_in(d, 3) ? -1.0 : 1.0;
+    const double beside = nextafter(present, sign * DBL_MAX);
+    const double values[] = { beside,       -present,   present * times,
+                              sign * other, sign * end, sign * beside_end };
     return values[draw_between(d, 0, 5)];
 }
 
@@ -94,12 +97,13 @@ static double draw_number(const struct factor *f, struct random_state *d, double
                           double most)
 {
     const double u = (double)(draw_bits(d) >> 11) * 0x1p-53; /* below 1 */
-    const bool far = least * most > 0.0 && fmax(most / least, least / most) > 50.0;
+    const bool are_far_apart = least * most > 0.0 && fmax(most / least, least / most) > 50.0;
     double value = least + u * (most - least);
     char text[FIELD_TEXT];
-    if (far)
-        value =
-            copysign(exp(log(fabs(least)) + u * (log(fabs(most)) - log(fabs(least)))), least);
+    if (are_far_apart) {
+        const double from = log(fabs(least)), to = log(fabs(most));
+        value = copysign(exp(from + u * (to - from)), least);
+    }
     if (least == most)
         return least;
     if (!field_is_real(&f->field))
@@ -111,7 +115,7 @@ static double draw_number(const struct factor *f, struct random_state *d, double
 /* ---- Lists ---- */
 
 /* Ways to draw lists. The index of a name of sections is the number of sections. */
-enum { CONSECUTIVE, SCATTERED, FALLING, ALIKE };
+enum position_way { CONSECUTIVE, SCATTERED, FALLING, ALIKE };
 static const char *const position_names[] = { "consecutive", "scattered", "falling", "alike",
                                               NULL };
 static const char *const section_names[] = { "none", "one", "two", "three", NULL };
@@ -124,28 +128,28 @@ static bool set_list(const struct factor *f, struct problem *p, const void *list
 }
 
 /* Draws positions near the first one, or rows that the table has. */
-static bool draw_positions(const struct factor *f, int c, struct problem *p,
+static bool draw_positions(const struct factor *f, enum position_way way, struct problem *p,
                            struct random_state *d, struct arena *arena)
 {
     const int64_t near = 1000, far = INT64_C(2147400000);
-    const int64_t shift = p->batch_shift * (p->batch - 1);
     int64_t least = p->first - near > -far ? p->first - near : -far,
             most = p->first + near < far ? p->first + near : far;
-    if (p->position_kind == POSENC_POSITIONS_OFFSET || p->tokens < 1 || c == CONSECUTIVE)
-        return c == CONSECUTIVE;
+    if (p->position_kind == POSENC_POSITIONS_OFFSET || p->tokens < 1 || way == CONSECUTIVE)
+        return way == CONSECUTIVE;
     int64_t *list = arena_get(arena, (size_t)p->tokens * sizeof *list);
     if (!list)
         return false;
     if (!kernel_has_freqs(p->kernel)) {
-        least = shift < 0 ? -shift : 0;
-        most = p->rows - 1 - (shift > 0 ? shift : 0);
+        const int64_t last_shift = p->batch_shift * (p->batch - 1); /* of the last batch */
+        least = last_shift < 0 ? -last_shift : 0;
+        most = p->rows - 1 - (last_shift > 0 ? last_shift : 0);
         most = most > least + 2 ? most : least + 2;
     }
     const int64_t one = draw_between(d, least, most), other = draw_between(d, least, most);
     for (int64_t t = 0; t < p->tokens; t++)
-        if (c == FALLING)
+        if (way == FALLING)
             list[t] = least + p->tokens - 1 - t;
-        else if (c == ALIKE)
+        else if (way == ALIKE)
             list[t] = draw_one_in(d, 2) ? one : other;
         else
             list[t] = draw_between(d, least, most);
@@ -189,16 +193,15 @@ static bool draw_pairs(const struct factor *f, bool given, struct problem *p,
 
 /* ---- Strides of tensors ---- */
 
-enum stride_class { DENSE, GAPS, BACKWARD, REPEATED, OVERLAPPING, SWAPPED };
-
+enum stride_way { DENSE, GAPS, BACKWARD, REPEATED, OVERLAPPING, SWAPPED };
 static const char *const stride_names[] = { "dense",       "gaps",    "backward", "repeated",
                                             "overlapping", "swapped", NULL };
 
-/* The dimensions of a tensor but the last, which is always dense. */
+/* The dimensions of a tensor except the last one, which is always dense. */
 struct outer_dims {
     int n;
-    int64_t width; /* size of the last dimension */
     int64_t size[MOST_STRIDES];
+    int64_t width; /* size of the last dimension */
 };
 
 static struct outer_dims find_outer_dims(const struct problem *p, const struct tensor_spec *row)
@@ -239,62 +242,63 @@ static void multiply_some(const struct outer_dims *outer, int64_t times, struct 
     }
 }
 
-static bool draw_strides(const struct factor *f, int c, struct problem *p,
+/* Draws strides of all dimensions, as far as their sizes allow the way. */
+static bool draw_strides(const struct factor *f, enum stride_way way, struct problem *p,
                          struct random_state *d)
 {
     const struct outer_dims outer = find_outer_dims(p, f->row);
     struct tensor_layout *layout = &p->layouts[f->row - signature_of(p->kernel)->tensors];
     int order[MOST_STRIDES] = { outer.n - 1, outer.n - 2, outer.n - 3 };
-    bool strides_count = false;
+    bool has_several = false; /* elements along one of the dimensions */
     for (int i = 0; i < outer.n; i++)
-        strides_count = strides_count || outer.size[i] > 1;
-    if (c == DENSE)
+        has_several = has_several || outer.size[i] > 1;
+    if (way == DENSE)
         return true;
-    if (outer.n < (c == SWAPPED ? 2 : 1) || !strides_count)
+    if (outer.n < (way == SWAPPED ? 2 : 1) || !has_several)
         return false;
-    if (c == SWAPPED) {
-        const int at = (int)draw_between(d, 1, outer.n - 1), innermost = order[0];
-        order[0] = order[at];
-        order[at] = innermost;
+    if (way == SWAPPED) {
+        const int other = (int)draw_between(d, 1, outer.n - 1), innermost = order[0];
+        order[0] = order[other];
+        order[other] = innermost;
     }
     layout->n_strides = outer.n;
-    set_strides(&outer, order, c == GAPS || draw_one_in(d, 4), d, layout->stride);
-    if (c == BACKWARD || c == REPEATED)
-        multiply_some(&outer, c == BACKWARD ? -1 : 0, d, layout->stride);
-    for (int i = 0; i < outer.n && c == OVERLAPPING; i++)
+    set_strides(&outer, order, way == GAPS || draw_one_in(d, 4), d, layout->stride);
+    if (way == BACKWARD || way == REPEATED)
+        multiply_some(&outer, way == BACKWARD ? -1 : 0, d, layout->stride);
+    for (int i = 0; i < outer.n && way == OVERLAPPING; i++)
         layout->stride[i] = draw_between(d, 1, outer.width > 1 ? outer.width - 1 : 1);
     return true;
 }
 
 /* ---- Strides of positions ---- */
 
-enum token_class { TOKENS_DENSE, TOKENS_SPREAD, TOKENS_BACKWARD, TOKENS_APART, TOKENS_UNSAID };
+enum token_way { TOKENS_DENSE, TOKENS_SPREAD, TOKENS_BACKWARD, TOKENS_APART, TOKENS_UNSAID };
 static const char *const token_names[] = { "dense", "spread", "backward",
                                            "apart", "unsaid", NULL };
 
-/* Draws strides by batch, token and axis. Batches share positions unless they have a shift or the class is "apart".
+/* Draws strides by batch, token and axis. Batches share positions unless they have a shift or the way is "apart".
  * The token stride of "unsaid" is 0, which the library reads as 1. */
-static bool draw_token_strides(const struct factor *f, int c, struct problem *p,
+static bool draw_token_strides(const struct factor *f, enum token_way way, struct problem *p,
                                struct random_state *d)
 {
     struct tensor_layout *layout = &p->layouts[f->row - signature_of(p->kernel)->tensors];
-    const bool own_positions = p->batch_shift != 0 || c == TOKENS_APART;
+    const bool own_positions = p->batch_shift != 0 || way == TOKENS_APART;
     int64_t step = 1;
-    if (c == TOKENS_SPREAD)
+    if (way == TOKENS_SPREAD)
         step = draw_between(d, 2, 5);
-    if (c == TOKENS_BACKWARD)
+    if (way == TOKENS_BACKWARD)
         step = -draw_between(d, 1, 2);
-    if (c == TOKENS_DENSE)
+    if (way == TOKENS_DENSE)
         return true;
     if (p->position_kind == POSENC_POSITIONS_OFFSET || p->tokens < 2 ||
-        (c == TOKENS_APART && p->batch < 2))
+        (way == TOKENS_APART && p->batch < 2))
         return false;
     const int64_t batch = p->tokens * llabs(step) + draw_between(d, 0, 3);
     layout->n_strides = 3;
     layout->stride[0] = own_positions ? batch : 0;
-    layout->stride[1] = c == TOKENS_UNSAID ? 0 : step;
+    layout->stride[1] = way == TOKENS_UNSAID ? 0 : step;
     layout->stride[2] = problem_axes(p) > 1 ? (own_positions ? p->batch : 1) * batch : 0;
-    if (c == TOKENS_BACKWARD && draw_one_in(d, 2))
+    if (way == TOKENS_BACKWARD && draw_one_in(d, 2))
         layout->stride[0] = -layout->stride[0];
     return true;
 }
@@ -328,12 +332,12 @@ bool value_class_draw(const struct value_class *c, struct problem *p, struct ran
     double least, most;
     switch (f->field.list) {
     case LIST_POSITIONS:
-        return draw_positions(f, way, p, d, arena);
+        return draw_positions(f, (enum position_way)way, p, d, arena);
     case LIST_SECTIONS:
         return draw_sections(way, p, d);
     case LIST_STRIDES:
-        return f->row->form == FORM_POSITIONS ? draw_token_strides(f, way, p, d)
-                                              : draw_strides(f, way, p, d);
+        return f->row->form == FORM_POSITIONS ? draw_token_strides(f, (enum token_way)way, p, d)
+                                              : draw_strides(f, (enum stride_way)way, p, d);
     case LIST_PAIRS:
     case LIST_FACTORS:
         return draw_pairs(f, way > 0, p, d, arena);
