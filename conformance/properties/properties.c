@@ -14,6 +14,7 @@
 #include "conformance/problem/fields.h"
 #include "conformance/problem/storage.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,15 +84,6 @@ static struct problem with_fields(const struct property *property, struct proble
     return p;
 }
 
-/* Returns the second call of a property, or NULL on failure. */
-static const struct call *run_twin(struct tally *t, const struct property *property,
-                                   const struct problem *p, const struct call *out)
-{
-    if (property->twin_edit)
-        return tally_run(t, p, property->twin_edit, out);
-    return tally_run(t, p, property->edit, property->user);
-}
-
 static bool has_number(const struct call *out)
 {
     for (EACH_ELEMENT(at, out))
@@ -100,25 +92,23 @@ static bool has_number(const struct call *out)
     return false;
 }
 
+/* Runs the problem and its twin, if any, and checks the outputs. */
 static void check_calls(struct tally *t, const struct property *property,
                         const struct problem *p)
 {
-    const struct problem other = with_fields(property, *p, property->twin);
-    if (!property_can_call(t, other.kernel))
+    const struct problem twin_problem = with_fields(property, *p, property->twin);
+    assert(!property->twin == (property->check_output != NULL)); /* others compare two calls */
+    if (!property_can_call(t, twin_problem.kernel))
         return;
     const struct call *out = tally_run(t, p, property->edit, property->user), *twin = out;
-    if (out && property->twin)
-        twin = run_twin(t, property, &other, out);
+    if (out && property->twin_edit)
+        twin = tally_run(t, &twin_problem, property->twin_edit, out);
+    else if (out && property->twin)
+        twin = tally_run(t, &twin_problem, property->edit, property->user);
     if (!out || !twin)
         return;
     if (!require(t, has_number(out), "every value is a NaN"))
         return; /* NaNs equal one another */
-    const bool uses_twin = !property->check_output;
-    if ((twin != out) != uses_twin) {
-        fprintf(stderr, "property %s %s\n", property->name,
-                uses_twin ? "compares a call with itself" : "ignores its second call");
-        abort();
-    }
     if (property->check_output)
         property->check_output(t, out);
     else if (property->compare_outputs)
@@ -127,14 +117,15 @@ static void check_calls(struct tally *t, const struct property *property,
         require_same_outputs(t, out, twin, property->name);
 }
 
-static void property_check(struct tally *t, const struct property *property,
-                           const struct problem *p)
+static void check_once(struct tally *t, const struct property *property,
+                       const struct problem *p)
 {
     const struct problem own = with_fields(property, *p, property->fields);
     if (property->check_problem)
         property->check_problem(t, &own);
     else
         check_calls(t, property, &own);
+    tally_free_calls(t);
 }
 
 /* ---- The suite ---- */
@@ -146,35 +137,30 @@ static const struct property *const property_lists[] = {
     properties_rope,
 };
 
-static const char *name_of_problems(const struct property *property)
-{
-    return property->problems ? property->problems : property->name;
-}
-
 static bool is_problem_of(const struct problem_line *line, const struct property *property)
 {
-    return strcmp(line->name, name_of_problems(property)) == 0;
+    return strcmp(line->name, property->problems ? property->problems : property->name) == 0;
 }
 
+/* Checks a problem as it is and, if property and kernel allow, in place. */
 static void check_problem(struct tally *t, const struct property *property, struct problem p)
 {
     p.dtype = property->dtype;
     problem_derive(&p);
-    property_check(t, property, &p);
-    tally_free_calls(t);
+    check_once(t, property, &p);
     p.in_place = property->in_place && kernel_in_place(p.kernel);
     if (p.in_place)
-        property_check(t, property, &p);
-    tally_free_calls(t);
+        check_once(t, property, &p);
 }
 
 static bool is_applied(const struct property *property, enum posenc_kernel kernel)
 {
-    bool has = property->applies_to && property->applies_to(kernel);
+    bool applies = property->applies_to && property->applies_to(kernel);
     for (EACH_CASE(line, CASES_PROPERTIES))
-        has = has || (!property->applies_to && line->problem.kernel == kernel &&
-                      is_problem_of(line, property));
-    return has && (!property->needed_field || kernel_has_field(kernel, property->needed_field));
+        if (!property->applies_to && line->problem.kernel == kernel)
+            applies = applies || is_problem_of(line, property);
+    return applies &&
+           (!property->needed_field || kernel_has_field(kernel, property->needed_field));
 }
 
 /* Returns true for a property that compares bits of results: with those of another call or of another part. */
@@ -189,7 +175,7 @@ static void check_property(struct suite_run *run, enum posenc_kernel kernel,
 {
     struct tally t;
     const bool full = run->options->full;
-    bool has = false;
+    bool has_problem = false;
     if (!is_applied(property, kernel) || (property->full_only && !full) ||
         (run->options->program && compares_bits(property)) ||
         !tally_begin(&t, run, kernel, property->dtype, "properties", NULL, "%s",
@@ -199,9 +185,9 @@ static void check_property(struct suite_run *run, enum posenc_kernel kernel,
         if (line->problem.kernel == kernel && is_problem_of(line, property) &&
             (full || !*line->flags)) {
             check_problem(&t, property, line->problem);
-            has = true;
+            has_problem = true;
         }
-    if (!has && property->applies_to)
+    if (!has_problem && property->applies_to)
         check_problem(&t, property, problem_default(kernel));
     tally_end(&t);
 }
@@ -244,10 +230,12 @@ float element_x(const struct element *at)
 struct tensor_element tensor_element_at(const struct posenc_tensor *in, int64_t row,
                                         int64_t column)
 {
-    const bool next = in && in->data && column == in->shape[in->rank - 1];
-    if (next && row + 1 < storage_rows(in))
-        return (struct tensor_element){ in, row + 1, 0 };
-    return (struct tensor_element){ in && in->data && !next ? in : NULL, row, column };
+    if (in && in->data && column == in->shape[in->rank - 1]) {
+        row++;
+        column = 0;
+    }
+    const bool exists = in && in->data && row < storage_rows(in);
+    return (struct tensor_element){ exists ? in : NULL, row, column };
 }
 
 void tensor_element_put(struct tensor_element at, float value)

@@ -1,6 +1,8 @@
 /*
  * Properties: metamorphic relations that need no golden data. A property compares calls of one kernel with each
- * other, or with the definition of an encoding.
+ * other, or with the definition of an encoding. This one requires a call in place to give the bits of a call that is not:
+ *
+ *     { "in-place", .twin = "in_place=true", .applies_to = kernel_in_place, .problems = "parts" },
  *
  * A property is checked on the problems of conformance/cases/properties.txt that have its name. If it has
  * applies_to(), a kernel without such a problem is checked on its default problem, so that a new kernel needs no line
@@ -16,13 +18,12 @@
 
 #include <complex.h>
 
-/* A property has at most one of the functions below. If it has none, the outputs of both calls must have the same bits.
- * A twin is a second call, which differs from the first in some fields or edits. check_problem() runs calls of its own.
- * The other functions apply after the problem and its twin, if any, were run. */
+/* A property runs each of its problems, and perhaps a twin: a second call, which differs in some fields or edits. It has
+ * at most one of three functions. Without one, both outputs must have the same bits. */
 struct property {
     const char *name;
     void (*check_problem)(struct tally *t, const struct problem *p); /* makes its own calls */
-    void (*check_output)(struct tally *t, const struct call *out);
+    void (*check_output)(struct tally *t, const struct call *out);   /* without a twin */
     void (*compare_outputs)(struct tally *t, const struct call *out, const struct call *twin);
 
     const char *fields; /* set in each problem: "tokens=20 batch=1"; may be NULL */

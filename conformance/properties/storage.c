@@ -3,7 +3,7 @@
  * contracts:
  *
  *   rounds-f32-result   a call stores the result of the same backend's f32 call on the same values,
- *                       rounded once more to nearest even
+ *                       rounded once more to nearest even: 1.003 is stored in bf16 as 1
  *   every-value         loads and stores keep every value of the dtype; every f32 half way between two
  *                       values, or next to half way, is rounded to the right one (quick runs store one
  *                       in sixteen)
@@ -61,22 +61,22 @@ static void require_rounded(struct tally *t, const struct call *got, const struc
     require(t, true, "%s", what);
 }
 
-static void check_rounded(struct tally *t, struct problem p, enum posenc_dtype dtype,
-                          call_edit *edit, const char *what)
+/* Runs a problem in its dtype and in f32, with the same values. Both calls get the same edit. */
+static void check_rounded(struct tally *t, struct problem p, call_edit *edit, const char *what)
 {
+    p.values_dtype = p.dtype;
     struct problem twin = p;
-    p.dtype = p.values_dtype = twin.values_dtype = dtype;
     twin.dtype = POSENC_DTYPE_F32;
     p.offset_bytes = 2;
-    const struct call *want = tally_run(t, &twin, edit, &dtype),
-                      *got = tally_run(t, &p, edit, &dtype);
+    const struct call *want = tally_run(t, &twin, edit, &p.dtype),
+                      *got = tally_run(t, &p, edit, &p.dtype);
     if (want && got)
         require_rounded(t, got, want, what);
     tally_free_calls(t);
 }
 
-/* Fills x with values at both ends of the dtype's range: products and sums of them overflow, become subnormal or
- * vanish. */
+/* Fills x with values at both ends of the range of the dtype, to which `user` points. Products and sums of them
+ * overflow, become subnormal or vanish. */
 static void edit_extremes(struct call *call, const void *user)
 {
     static const float f16[] = { 65504.0f, 49152.0f,   0x1p-14f,    0x1.004p-14f,
@@ -95,11 +95,13 @@ static void property_rounds(struct tally *t, const struct problem *p)
 {
     struct problem extremes = *p;
     extremes.x_scale = 1.5f;
+    /* Quick runs check the ends once, in place if the kernel can. */
+    const bool checks_ends =
+        p->in_place || !kernel_in_place(p->kernel) || t->run->options->full;
     if (!p->in_place)
-        check_rounded(t, *p, p->dtype, NULL, "stored in 16 bits");
-    if (kernel_takes_x(p->kernel) && /* quick runs do this once, in place if the kernel can */
-        (p->in_place || !kernel_in_place(p->kernel) || t->run->options->full))
-        check_rounded(t, extremes, p->dtype, edit_extremes, "stored in 16 bits, near the ends");
+        check_rounded(t, *p, NULL, "stored in 16 bits");
+    if (kernel_takes_x(p->kernel) && checks_ends)
+        check_rounded(t, extremes, edit_extremes, "stored in 16 bits, near the ends");
 }
 
 /* ---- Every value ---- */
@@ -117,7 +119,7 @@ static double grid_value(enum posenc_dtype dtype, unsigned bits)
            ldexp((double)whole, (exponent ? exponent : 1) - bias - fraction_bits);
 }
 
-static double value_of(enum posenc_dtype dtype, unsigned bits)
+static double value_of_bits(enum posenc_dtype dtype, unsigned bits)
 {
     const unsigned infinity = dtype == POSENC_DTYPE_F16 ? 0x7c00u : 0x7f80u,
                    magnitude = bits & 0x7fffu;
@@ -138,7 +140,8 @@ struct input {
 static struct input input_of(enum posenc_dtype dtype, int64_t i)
 {
     const unsigned at = (unsigned)(i * 40503 % INPUTS), bits = at >> 2;
-    const float value = (float)value_of(dtype, bits), next = (float)value_of(dtype, bits + 1);
+    const float value = (float)value_of_bits(dtype, bits),
+                next = (float)value_of_bits(dtype, bits + 1);
     if (isnan(value)) { /* truncation or a carry would turn these payloads into another class */
         static const uint32_t nans[] = { 0x7f800001u, 0x7fffffffu, 0xff807fffu, 0xffffffffu };
         return (struct input){ bits_to_float(nans[at % 4]), NAN };
@@ -190,20 +193,25 @@ static bool is_gradient(enum posenc_kernel kernel)
     return !kernel_on_scores(kernel) && !kernel_has_output_dim(kernel, DIM_TOKEN);
 }
 
-/* Requires that each value was kept. A gradient adds it to +0, which turns -0 into +0. */
+/* Returns the value of pattern i in x. A gradient adds it to +0, which turns -0 into +0. */
+static struct input pattern_of(const struct problem *p, int64_t i)
+{
+    const float value = (float)value_of_bits(p->dtype, (unsigned)i);
+    return (struct input){ value, value == 0.0f && is_gradient(p->kernel) ? 0.0f : value };
+}
+
+/* Requires that each value was kept. */
 static void check_every(struct tally *t, const struct call *got)
 {
     const struct problem *p = &got->problem;
+    const bool loads = checks_loads(p);
     const int64_t width = got->outputs[0].width;
     for (EACH_ELEMENT(at, got)) {
         const int64_t column = kernel_on_scores(p->kernel) ? width - 1 - at.column : at.column,
                       i = at.row * width + column;
-        const double loaded = value_of(p->dtype, (unsigned)i);
-        const float plus = loaded == 0 && is_gradient(p->kernel) ? 0.0f : (float)loaded;
-        const struct input input =
-            checks_loads(p) ? (struct input){ (float)loaded, plus } : input_of(p->dtype, i);
-        const bool loaded_nan = checks_loads(p) && isnan(plus) && isnan(at.value);
-        require(t, loaded_nan || is_same_value(at.value, input.want),
+        const struct input input = loads ? pattern_of(p, i) : input_of(p->dtype, i);
+        const bool is_loaded_nan = loads && isnan(input.want) && isnan(at.value);
+        require(t, is_loaded_nan || is_same_value(at.value, input.want),
                 "%a (%08x) became %a, not %a", (double)input.value, float_to_bits(input.value),
                 (double)at.value, (double)input.want);
     }
