@@ -1,6 +1,11 @@
 /*
- * Options and results of the conformance engine; suites/suites.h declares the functions that run it. The engine needs
- * only libc, so that it runs on any target.
+ * Options and results of the conformance engine; suites/suites.h declares the functions that run it. This call checks
+ * the accesses of one kernel and prints the results:
+ *
+ *     struct conf_options options = { .suite = "memory", .kernels[POSENC_KERNEL_ALIBI] = true };
+ *     size_t n_failed = conf_run(&backend, 1, &options, print_result, NULL);
+ *
+ * The engine needs only libc, so that it runs on any target.
  */
 #ifndef POSENC_ENGINE_H
 #define POSENC_ENGINE_H
@@ -16,7 +21,7 @@ enum conf_status {
     CONF_CRASH, /* the kernel raised a signal, exited or hung */
     CONF_UNSUPPORTED, /* the CPU lacks features that the backend requires */
     CONF_SKIPPED,     /* this machine, system or build cannot make the check */
-    CONF_ELSEWHERE /* options->wants left the check to another process; there is no result here */
+    CONF_ELSEWHERE    /* another process makes the check (options->wants) */
 };
 extern const char *const conf_status_name[]; /* by enum conf_status */
 
@@ -73,8 +78,8 @@ struct conf_options {
     uint64_t seed;             /* of random problems */
     double random_s; /* least time of random problems for each kernel and backend, in seconds */
     const char *case_glob; /* fnmatch pattern of case ids; NULL: all */
-    const char
-        *except[MOST_EXCEPT]; /* patterns of ids to omit, which an emulator computes wrongly */
+    /* Patterns of ids to omit, which an emulator computes wrongly. */
+    const char *except[MOST_EXCEPT];
     bool kernels[POSENC_KERNEL_COUNT]; /* kernels to check; none set: all */
     const struct problem *problem; /* further problems, of --model, with a result for each */
     size_t n_problems;

@@ -1,4 +1,4 @@
-/* Reads the error limits of tables, finds rows, and lowers limits to measured errors. */
+/* Reads the error limits of tables, finds rows, and lowers limits to measured errors; see error_limits.h. */
 #define _POSIX_C_SOURCE 200809L
 #include "error_limits.h"
 
@@ -66,14 +66,15 @@ static bool read_line(FILE *file, struct limit_line *line)
     const size_t n = strcspn(line->text, "\n");
     line->is_whole = line->text[n] == '\n' || feof(file);
     line->text[n] = '\0';
-    char *at = memcpy(line->words, line->text, n + 1);
-    for (enum column c = KERNEL; c < COLUMNS; c++) {
-        line->word[c] = at += strspn(at, blanks);
-        if (c < WORST_CASE)
-            at += strcspn(at, blanks);
-        if (c < WORST_CASE && *at)
-            *at++ = '\0';
+    char *rest = memcpy(line->words, line->text, n + 1);
+    for (enum column c = KERNEL; c < WORST_CASE; c++) {
+        rest += strspn(rest, blanks);
+        line->word[c] = rest;
+        rest += strcspn(rest, blanks);
+        if (*rest)
+            *rest++ = '\0';
     }
+    line->word[WORST_CASE] = rest + strspn(rest, blanks);
     return true;
 }
 
@@ -131,8 +132,8 @@ static bool is_one_of(const char *name, const char *const *names, size_t n)
     return false;
 }
 
-/* Returns the reason why a row is wrong, and sets *at to the column; or returns NULL. */
-static const char *find_error(const struct limit_line *line, enum column *at)
+/* Returns the reason why a row is wrong, and sets *wrong to the column; or returns NULL. */
+static const char *find_error(const struct limit_line *line, enum column *wrong)
 {
     static const char *const metrics[] = { "ulp", "abs" };
     const char *const *word = line->word;
@@ -155,13 +156,13 @@ static const char *find_error(const struct limit_line *line, enum column *at)
         [WORST_CASE] = { line->is_whole && text_is_plain(word[WORST_CASE]),
                          "no line of plain text, of at most 1000 bytes" },
     };
-    for (*at = KERNEL; *at < COLUMNS; ++*at)
-        if (!*word[*at])
+    for (*wrong = KERNEL; *wrong < COLUMNS; ++*wrong)
+        if (!*word[*wrong])
             return "no error limit; expected " ROW_FORM;
-    for (*at = KERNEL; *at < COLUMNS; ++*at)
-        if (!checks[*at].is_right)
-            return checks[*at].reason;
-    *at = KERNEL;
+    for (*wrong = KERNEL; *wrong < COLUMNS; ++*wrong)
+        if (!checks[*wrong].is_right)
+            return checks[*wrong].reason;
+    *wrong = KERNEL;
     return NULL;
 }
 
@@ -183,10 +184,10 @@ static bool read_file(FILE *file, const char *name, char message[ERROR_LIMITS_ME
     struct limit_line line;
     size_t n = 0;
     for (int number = 1; read_line(file, &line); number++) {
-        enum column at = KERNEL;
+        enum column column = KERNEL;
         if (!is_row(&line))
             continue;
-        const char *reason = find_error(&line, &at), *wrong = line.word[at];
+        const char *reason = find_error(&line, &column), *wrong = line.word[column];
         rows[n] = read_row(&line);
         if (!reason && find_row(rows, n, rows[n].row))
             reason = "there before with this family, mode and range; expected each once";

@@ -1,11 +1,12 @@
 /*
  * Error limits of tables (sinusoidal, rope_table) by backend family, numerics mode and range of positions.
  *
- * The build compiles error_limits.txt in. A row is
+ * The build compiles error_limits.txt in. In this row, the worst case is the rest of the line:
  *
- *     kernel family numerics range ulp|abs limit worst-case
+ *     kernel     family numerics range ulp|abs limit    worst case
+ *     sinusoidal libm   exact    2^17  abs     2.99e-08 position 97484 pair 15 cos of dim 768 theta 10000
  *
- * where the worst case is the rest of the line. Empty lines and lines that begin with # are comments.
+ * Empty lines and lines that begin with # are comments.
  */
 #ifndef POSENC_ERROR_LIMITS_H
 #define POSENC_ERROR_LIMITS_H
@@ -19,6 +20,7 @@ extern const char *const range_name[N_RANGES]; /* "2^10" */
 extern const char *const range_id[N_RANGES];   /* "p2e10", for case ids */
 /* Returns the first position beyond a range. */
 int64_t position_range_end(int range);
+/* Returns the range of |position|. */
 int range_of_position(int64_t position);
 
 enum { ERROR_LIMIT_ROW = 80, ERROR_LIMITS_MESSAGE = 512 };

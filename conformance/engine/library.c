@@ -103,28 +103,37 @@ bool plugin_has_free_name(const struct posenc_backend *backend, char error[PLUGI
                            backend->name);
 }
 
-/* Returns false for a truncated ELF file, as loading it would raise SIGBUS. Accepts other files, which dlopen()
+#ifdef __ELF__
+/* Returns false for a truncated ELF file. */
+static bool has_whole_segments(FILE *file)
+{
+    ElfW(Ehdr) header = { 0 }; /* a file may end within it */
+    ElfW(Phdr) segment;
+    const bool has_header = fread(&header, sizeof header, 1, file) == 1;
+    if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
+        return true;
+    if (!has_header || header.e_phentsize != sizeof segment || fseek(file, 0, SEEK_END) != 0)
+        return false;
+    const uint64_t size = (uint64_t)ftell(file);
+    for (unsigned i = 0; i < header.e_phnum; i++) {
+        const uint64_t place = header.e_phoff + (uint64_t)i * sizeof segment;
+        if (place > size || fseek(file, (long)place, SEEK_SET) != 0 ||
+            fread(&segment, sizeof segment, 1, file) != 1 || segment.p_offset > size ||
+            segment.p_filesz > size - segment.p_offset)
+            return false;
+    }
+    return true;
+}
+#endif
+
+/* Returns false for a truncated file, as loading it would raise SIGBUS. Accepts files that are not ELF, which dlopen()
  * rejects with a message. */
 static bool is_whole(const char *path)
 {
     bool whole = true;
 #ifdef __ELF__
-    ElfW(Ehdr) header = { 0 }; /* a file may end within it */
-    ElfW(Phdr) segment;
     FILE *file = fopen(path, "rb");
-    if (!file || fread(&header, sizeof header, 1, file) != 1 ||
-        memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_phentsize != sizeof segment ||
-        fseek(file, 0, SEEK_END) != 0) {
-        whole = !file || memcmp(header.e_ident, ELFMAG, SELFMAG) != 0;
-    } else {
-        uint64_t size = (uint64_t)ftell(file);
-        for (unsigned i = 0; i < header.e_phnum && whole; i++) {
-            uint64_t at = header.e_phoff + (uint64_t)i * sizeof segment;
-            whole = at <= size && fseek(file, (long)at, SEEK_SET) == 0 &&
-                    fread(&segment, sizeof segment, 1, file) == 1 && segment.p_offset <= size &&
-                    segment.p_filesz <= size - segment.p_offset;
-        }
-    }
+    whole = !file || has_whole_segments(file);
     if (file)
         fclose(file);
 #else

@@ -1,8 +1,11 @@
 /*
- * Shared objects: plug-ins, and builds of libposenc, so that two of them run side by side in one process. Error messages are
- * printed after the path and a colon.
+ * Shared objects: plug-ins, and builds of libposenc, so that two of them run side by side in one process:
  *
- * A plug-in exports a backend as `const struct posenc_backend posenc_plugin`.
+ *     struct library *base = library_open("base/libposenc.so", error), *head = library_open("head/libposenc.so", error);
+ *     const struct implementation *slow = library_implementation(base, "avx2");
+ *
+ * A plug-in exports a backend as `const struct posenc_backend posenc_plugin`. Error messages are printed after the path
+ * and a colon, as in "my.so: exports no posenc_plugin; expected ...".
  */
 #ifndef POSENC_LIBRARY_H
 #define POSENC_LIBRARY_H
@@ -50,13 +53,13 @@ struct library {
     bool is_plugin;
     unsigned abi;     /* with another ABI than POSENC_ABI it cannot run here, and `n` is 0 */
     char version[32]; /* as it reports; "" for a plug-in */
-    size_t n;
+    size_t n;         /* number of backends */
     struct implementation
-        *implementations; /* one for each backend, with this build's functions */
-    const char *(*unavailable_reason)(
-        const struct posenc_backend *); /* its posenc_backend_unavailable_reason() */
-    void *handle;                       /* of dlopen() */
-    int file;                           /* descriptor of the copy */
+        *implementations; /* one of each backend, with this build's functions */
+    /* Its posenc_backend_unavailable_reason(). */
+    const char *(*unavailable_reason)(const struct posenc_backend *);
+    void *handle; /* of dlopen() */
+    int file;     /* descriptor of the copy */
 };
 
 /* Opens a file. Returns NULL on failure, with a message to print after the path and a colon. */

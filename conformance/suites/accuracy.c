@@ -29,23 +29,32 @@ static int64_t range_start(int range) { return range ? position_range_end(range 
 
 /* ---- Scans ---- */
 
-/* Draws positions in [lo, hi): near both ends, around powers of two and multiples of 64, and random ones. */
+/* Draws of a set of frequencies, each with random numbers of its own. */
+enum scan_stream { STREAM_ARRAY = 77, STREAM_TIMES = 78, STREAM_RUNS = 1000000 };
+
+/* Returns the largest power of two up to p, or 1. */
+static int64_t power_below(int64_t p)
+{
+    int64_t power = 1;
+    while (power * 2 <= p)
+        power *= 2;
+    return power;
+}
+
+/* Draws n positions in [lo, hi), every other one negative. Each group of 8 has one near an end, one around a multiple of
+ * 64, one around a power of two, and five random ones. */
 static void draw_positions(int64_t *to, int64_t n, int64_t lo, int64_t hi, uint64_t seed)
 {
     for (int64_t i = 0; i < n; i++) {
-        uint64_t z = rng_u64(seed, (uint64_t)i);
-        int64_t span = hi - lo, near = (int64_t)(z >> 60) % 5 - 2;
-        int64_t p = lo + (int64_t)((z >> 8 & 0xffffffffffff) % (uint64_t)span);
+        const uint64_t bits = rng_u64(seed, (uint64_t)i);
+        const int64_t beside = (int64_t)(bits >> 60) % 5 - 2;
+        int64_t p = lo + (int64_t)((bits >> 8 & 0xffffffffffff) % (uint64_t)(hi - lo));
         if (i % 8 == 0)
             p = i % 16 ? hi - 1 - i / 16 : lo + i / 16;
         else if (i % 8 == 1)
-            p = p / 64 * 64 + near;
-        else if (i % 8 == 2) {
-            int64_t power = 1;
-            while (power * 2 <= p)
-                power *= 2;
-            p = power + near;
-        }
+            p = p / 64 * 64 + beside;
+        else if (i % 8 == 2)
+            p = power_below(p) + beside;
         p = p < lo ? lo : p >= hi ? hi - 1 : p;
         to[i] = i % 2 ? -p : p;
     }
@@ -54,13 +63,15 @@ static void draw_positions(int64_t *to, int64_t n, int64_t lo, int64_t hi, uint6
 /* Scans times with a fraction, which f32 has below 2^23. A quick run takes every other set. */
 static void scan_times(struct comparison *c, struct problem p, int range)
 {
+    enum { MAX_TOKENS = 48 };
     const bool full = c->tally->run->options->full;
-    int64_t times[48],
-        hi = position_range_end(range) < 1 << 23 ? position_range_end(range) : 1 << 23;
-    p.tokens = full ? 48 : 4;
-    if (range_start(range) >= hi || (!full && p.seed % 2))
+    const int64_t lo = range_start(range), end = position_range_end(range),
+                  hi = end < 1 << 23 ? end : 1 << 23;
+    int64_t times[MAX_TOKENS];
+    p.tokens = full ? MAX_TOKENS : 4;
+    if (lo >= hi || (!full && p.seed % 2))
         return;
-    draw_positions(times, p.tokens, range_start(range), hi - p.tokens, rng_u64(p.seed, 78));
+    draw_positions(times, p.tokens, lo, hi - p.tokens, rng_u64(p.seed, STREAM_TIMES));
     p.positions = times;
     p.position_kind = POSENC_POSITIONS_F32;
     p.time_step = 0.37;
@@ -70,25 +81,23 @@ static void scan_times(struct comparison *c, struct problem p, int range)
 /* Scans one set of frequencies: runs of consecutive positions (random, at the end, negative), an array, then times. */
 static void scan_set(struct comparison *c, struct problem p, int range)
 {
-    const uint64_t seed = p.seed;
-    enum { MAX_TOKENS = 256 };
+    enum { MAX_TOKENS = 256, RANDOM = 0, LAST = 1, NEGATIVE = 2, N_RUNS = 3 };
     static int64_t positions[MAX_TOKENS];
     const bool full = c->tally->run->options->full;
-    int64_t lo = range_start(range), hi = position_range_end(range), runs = full ? 3 : 1;
-    p.layout = (enum posenc_layout)(seed % 3);
+    const int64_t lo = range_start(range), hi = position_range_end(range);
+    p.layout = (enum posenc_layout)(p.seed % 3);
     p.tokens = full ? 100 : 16;
-    for (int64_t k = 0; k < runs; k++) {
-        uint64_t z = rng_u64(seed, (uint64_t)k + 1000000) >> 16;
-        int64_t room = hi - lo - p.tokens;
-        p.first = lo + (int64_t)(z % (uint64_t)room);
-        if (k == 1)
+    for (uint64_t run = RANDOM; run < (full ? N_RUNS : 1); run++) {
+        const uint64_t bits = rng_u64(p.seed, STREAM_RUNS + run) >> 16;
+        p.first = lo + (int64_t)(bits % (uint64_t)(hi - lo - p.tokens));
+        if (run == LAST)
             p.first = hi - p.tokens;
-        if (k == 2)
+        if (run == NEGATIVE)
             p.first = 1 - p.tokens - lo;
         compare_problem(c, &p, range);
     }
     p.tokens = full ? MAX_TOKENS : 12;
-    draw_positions(positions, p.tokens, lo, hi, rng_u64(seed, 77));
+    draw_positions(positions, p.tokens, lo, hi, rng_u64(p.seed, STREAM_ARRAY));
     p.positions = positions;
     p.position_kind = POSENC_POSITIONS_I64;
     compare_problem(c, &p, range);
@@ -141,8 +150,8 @@ static void check_scan(struct suite_run *run, enum posenc_kernel kernel,
  * comes closer to a multiple of the unit. Returns their number. */
 static int find_convergents(u128 fraction, int64_t lo, int64_t hi, int64_t *to, int n)
 {
-    u128 a = 0,
-         b = fraction; /* Euclid's algorithm on a = 2^128, which wraps to 0, and the fraction */
+    /* Euclid's algorithm on a = 2^128, which wraps to 0, and the fraction */
+    u128 a = 0, b = fraction;
     int64_t previous_q = 0, q = 1;
     int found = 0;
     while (b != 0 && found < n) {
@@ -169,14 +178,14 @@ struct hard_positions {
     int64_t n;
 };
 
+/* Finds those of all pairs in a range; turn[i] is the frequency of pair i in turns. */
 static void find_hard_positions(struct hard_positions *hard, uint64_t (*turn)[3], int64_t pairs,
                                 int range)
 {
     hard->n = 0;
     for (int64_t i = 0; i < pairs; i++) {
         u128 t = (u128)turn[i][0] << 64 | turn[i][1];
-        for (int units = 1; units <= 2;
-             units++) { /* zeros at halves of a turn, then quarters */
+        for (int units = 1; units <= 2; units++) { /* zeros at half turns, then at quarters */
             int64_t found[PER_PAIR / 2];
             int n = find_convergents(t << units, range_start(range), position_range_end(range),
                                      found, PER_PAIR / 2);
@@ -338,9 +347,8 @@ void suite_problem(struct suite_run *run, enum posenc_kernel kernel)
     const struct problem *p = run->options->only;
     if (!p || p->kernel != kernel)
         return;
-    if (!run->options->program)
-        side_effects_sweep(run,
-                           p); /* first, as a kernel's first call may write static memory */
+    if (!run->options->program) /* first, as a kernel's first call may write static memory */
+        side_effects_sweep(run, p);
     check_accuracy(run, *p, "", "problem", 1);
     if (!run->options->program)
         memory_sweep(run, p);
