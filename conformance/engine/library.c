@@ -43,8 +43,8 @@ enum { OWN_SYMBOLS_FIRST = 0 };
 /* ---- Plug-ins ---- */
 
 /* Writes a message; returns false. */
-__attribute__((format(printf, 2, 3))) static bool write_rejection(char error[PLUGIN_ERROR],
-                                                                  const char *form, ...)
+PRINTF_LIKE(2, 3)
+static bool write_rejection(char error[PLUGIN_ERROR], const char *form, ...)
 {
     va_list arguments;
     va_start(arguments, form);

@@ -15,6 +15,7 @@
 #ifndef POSENC_TALLY_H
 #define POSENC_TALLY_H
 
+#include "base/text/text.h"
 #include "conformance/oracle/oracle.h"
 #include "conformance/problem/cases.h"
 #include "conformance/problem/guard.h"
@@ -61,18 +62,17 @@ struct tally {
 
 /* Begins the case "<kernel>/<dtype>/<numerics>/<name>", with the suite in place of a NULL numerics. Returns false if the
  * options exclude it. */
-__attribute__((format(printf, 7, 8))) bool tally_begin(struct tally *t, struct suite_run *run,
-                                                       enum posenc_kernel kernel,
-                                                       enum posenc_dtype dtype,
-                                                       const char *suite, const char *numerics,
-                                                       const char *name, ...);
+PRINTF_LIKE(7, 8)
+bool tally_begin(struct tally *t, struct suite_run *run, enum posenc_kernel kernel,
+                 enum posenc_dtype dtype, const char *suite, const char *numerics,
+                 const char *name, ...);
 /* Does the same for a problem and its numerics mode. The name follows a prefix. Also returns false if the problem has a
  * 16-bit tensor and the backend supports f32 alone. */
 bool tally_begin_problem(struct tally *t, struct suite_run *run, const struct problem *p,
                          const char *suite, const char *prefix, const char *name);
 /* Counts a check; returns `ok`. The first failure sets the reason of the result. */
-__attribute__((format(printf, 3, 4))) bool require(struct tally *t, bool ok, const char *format,
-                                                   ...);
+PRINTF_LIKE(3, 4)
+bool require(struct tally *t, bool ok, const char *format, ...);
 /* Records the problem of a failure. */
 void tally_set_problem(struct tally *t, const struct problem *problem);
 /* Requires that a call succeeded, without a fault or changed floating-point modes. */

@@ -1,5 +1,8 @@
-/* Faults of memory and side effects: accesses outside of tensors, unwritten elements, wrong offsets, allocations, writes to
- * static memory or errno, and buffers shared by threads; and the backend whose kernels have one of them. See faulty.h. */
+/*
+ * Faults of memory and side effects, and the backend whose kernels have one of them; see faulty.h. The fault over-read,
+ * for example, reads one element behind the last row. Then alibi/bf16/memory/guard-end must fail for every kernel. The table
+ * of all faults is near the end.
+ */
 #define _GNU_SOURCE
 #include "faulty.h"
 
@@ -50,13 +53,13 @@ static void find_arguments(struct kernel_call *c)
 {
     bool has_own_input = false;
     for (EACH_TENSOR(row, signature_of(c->kernel))) {
-        void *at = arguments_get(&c->args, row);
+        struct posenc_tensor *tensor = arguments_get(&c->args, row);
         const void *data = arguments_data(&c->args, row);
         const bool is_own_input = row->role == ROLE_INPUT && row->form != FORM_POSITIONS;
         if (row->role == ROLE_X)
-            c->x = at;
+            c->x = tensor;
         if (row->role == ROLE_OUTPUT)
-            c->out = c->out ? c->out : at;
+            c->out = c->out ? c->out : tensor;
         else if (data && !has_own_input && (is_own_input || !c->input))
             c->input = data;
         has_own_input = has_own_input || (is_own_input && data);
@@ -77,24 +80,14 @@ static char *tensor_at(const struct posenc_tensor *t, int64_t r, int64_t column)
     return (char *)storage_row(t, r) + column * (int64_t)storage_size(t->dtype);
 }
 
-static float tensor_get(const struct posenc_tensor *t, int64_t r, int64_t column)
-{
-    return storage_get(t->dtype, storage_row(t, r), column);
-}
-
-static void tensor_put(const struct posenc_tensor *t, int64_t r, int64_t column, float value)
-{
-    storage_put(t->dtype, storage_row(t, r), column, value);
-}
-
 /* Flips the last bit of a value. A zero, an infinity or NaN becomes 1. */
 static void tensor_flip_bit(const struct posenc_tensor *t, int64_t r, int64_t column)
 {
-    const float value = tensor_get(t, r, column);
+    const float value = storage_get(t->dtype, storage_row(t, r), column);
     if (!isfinite(value) || value == 0.0f)
-        tensor_put(t, r, column, 1.0f);
+        storage_put(t->dtype, storage_row(t, r), column, 1.0f);
     else if (t->dtype == POSENC_DTYPE_F32)
-        tensor_put(t, r, column, bits_to_float(float_to_bits(value) ^ 1u));
+        *(uint32_t *)tensor_at(t, r, column) ^= 1;
     else
         *(uint16_t *)tensor_at(t, r, column) ^= 1;
 }
@@ -178,9 +171,10 @@ static void misplace_tail(struct kernel_call *c)
     const int64_t last = tensor_width(out) - 1;
     run_kernel(c);
     for (int64_t r = 0; last > 1 && r < tensor_row_count(out); r++) {
-        const float first = tensor_get(out, r, 0);
-        tensor_put(out, r, 0, tensor_get(out, r, last));
-        tensor_put(out, r, last, first);
+        void *row = storage_row(out, r);
+        const float first = storage_get(out->dtype, row, 0);
+        storage_put(out->dtype, row, 0, storage_get(out->dtype, row, last));
+        storage_put(out->dtype, row, last, first);
     }
 }
 
@@ -237,7 +231,7 @@ static void depend_on_address(struct kernel_call *c)
 }
 
 /* Changes a bit in every second call. */
-static void remember(struct kernel_call *c)
+static void depend_on_call_count(struct kernel_call *c)
 {
     static atomic_uint calls;
     run_kernel(c);
@@ -251,9 +245,9 @@ static void leave_rounding_mode(struct kernel_call *c)
     fesetround(FE_TOWARDZERO);
 }
 
-enum { SCRATCH_BYTES = 1 << 16, BLOCK_BYTES = 64 };
+/* ---- Allocations, errno and static variables ---- */
 
-/* ---- Allocations and errno ---- */
+enum { BLOCK_BYTES = 64 };
 
 static void allocate(struct kernel_call *c)
 {
@@ -292,6 +286,8 @@ static void count_calls(struct kernel_call *c)
 }
 
 /* ---- Buffers that all calls share ---- */
+
+enum { SCRATCH_BYTES = 1 << 16 };
 
 static void copy_tensor(const struct posenc_tensor *from, const struct posenc_tensor *to)
 {
@@ -378,7 +374,7 @@ const struct fault faults[] = {
       narrow_table_strides },
     { "x-stride-for-out", "memory", "far-strides", BF16, encodes_x, take_out_strides_for_x },
     { "depends-on-address", "memory", "placement", BF16, every_kernel, depend_on_address },
-    { "remembers", "memory", "twice", BF16, every_kernel, remember },
+    { "remembers", "memory", "twice", BF16, every_kernel, depend_on_call_count },
     { "leaves-rounding-mode", "memory", "mxcsr", BF16, every_kernel, leave_rounding_mode },
     { "allocates", "side-effects", "allocations", F32, every_kernel, allocate },
     { "maps-memory", "side-effects", "allocations", F32, every_kernel, map_memory },

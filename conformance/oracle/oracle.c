@@ -80,7 +80,7 @@ void oracle_destroy(struct oracle *oracle)
 {
     struct arena arena = { .last = NULL };
     if (oracle)
-        arena = oracle->arena;
+        arena = oracle->arena; /* which holds the oracle itself */
     arena_free(&arena);
 }
 
@@ -120,25 +120,25 @@ static struct oracle_answer *answer_allocate(const struct call *call, const char
     double *values = (double *)(answer + 1);
     float *floats = (float *)(values + n_doubles);
     answer->key = strcpy((char *)(floats + n), key);
-    for (int64_t o = 0, at = 0; o < call->n_outputs; o++) {
-        answer->want[o] = values + at;
-        answer->magnitudes[o] = has_magnitudes ? values + n + at : NULL;
-        answer->stored[o] = floats + at;
-        at += call->outputs[o].rows * call->outputs[o].width;
+    for (int64_t o = 0, start = 0; o < call->n_outputs; o++) {
+        answer->want[o] = values + start;
+        answer->magnitudes[o] = has_magnitudes ? values + n + start : NULL;
+        answer->stored[o] = floats + start;
+        start += call->outputs[o].rows * call->outputs[o].width;
     }
     return answer;
 }
 
-static void fill_row(const struct oracle *oracle, const struct call *call,
-                     struct oracle_answer *answer, int o, int64_t r)
+static void fill_row(const struct oracle *oracle, struct oracle_answer *answer, int o,
+                     int64_t r)
 {
-    const int64_t width = call->outputs[o].width, at = r * width;
-    double *want = answer->want[o] + at;
-    oracle_compute_row(oracle, o, r, want,
-                       answer->magnitudes[o] ? answer->magnitudes[o] + at : NULL);
-    for (int64_t k = 0; k < width; k++)
-        answer->stored[o][at + k] =
-            storage_round(call->outputs[o].tensor.dtype, exact_round_f32(want[k]));
+    const struct output *out = &oracle->call->outputs[o];
+    const int64_t start = r * out->width;
+    double *want = answer->want[o] + start, *magnitudes = answer->magnitudes[o];
+    oracle_compute_row(oracle, o, r, want, magnitudes ? magnitudes + start : NULL);
+    for (int64_t k = 0; k < out->width; k++)
+        answer->stored[o][start + k] =
+            storage_round(out->tensor.dtype, exact_round_f32(want[k]));
 }
 
 /* Computes row r of all outputs before row r + 1, as rows of cos and sin share their angles. */
@@ -150,15 +150,13 @@ static struct oracle_answer *answer_compute(const struct call *call, const char 
         free(answer);
         return NULL;
     }
-    bool more = true;
-    for (int64_t r = 0; more; r++) {
-        more = false;
+    int64_t most_rows = 0;
+    for (int o = 0; o < call->n_outputs; o++)
+        most_rows = call->outputs[o].rows > most_rows ? call->outputs[o].rows : most_rows;
+    for (int64_t r = 0; r < most_rows; r++)
         for (int o = 0; o < call->n_outputs; o++)
-            if (r < call->outputs[o].rows) {
-                fill_row(oracle, call, answer, o, r);
-                more = true;
-            }
-    }
+            if (r < call->outputs[o].rows)
+                fill_row(oracle, answer, o, r);
     oracle_destroy(oracle);
     return answer;
 }

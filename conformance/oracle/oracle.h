@@ -1,5 +1,11 @@
-/* The oracle: the expected outputs of a call, from integer arithmetic of 128 to 256 bits and from exact products. It
- * shares no code with impl. conformance/golden/certify.py compares it with MPFR. */
+/*
+ * The oracle: the expected outputs of a call, from integer arithmetic of 128 to 256 bits and from exact products. It
+ * shares no code with impl. conformance/golden/certify.py compares it with MPFR.
+ *
+ *     struct oracle_answer *answer = oracle_get_answer(call);
+ *     double want = answer->want[0][r * width + column];    // of the first output
+ *     oracle_release_answer(answer);
+ */
 #ifndef POSENC_ORACLE_H
 #define POSENC_ORACLE_H
 
@@ -13,12 +19,18 @@ struct oracle;
 struct oracle *oracle_create(const struct call *call);
 void oracle_destroy(struct oracle *oracle);
 
-/* Computes row r of output o for any dtype. want[width] is f64 rounded to odd: the f32 nearest to it is the correctly
- * rounded result, and the error of a result is known to 2^-28 ulp. For kernels that must add in a fixed order
- * (learned_grad, relative_sum), want is the f32 result of that order. magnitudes[width] may be NULL. An ulp at these
- * is the unit of errors: |want|, for rotations and relative_bias the larger of the two products (metric pair_ulp), and
- * for sums of n terms n times the sum of their magnitudes, which bounds the roundings of any order. The oracle keeps
- * the angles of its last row, so it is for one thread at a time. */
+/*
+ * Computes row r of output o for any dtype.
+ *
+ *   want[width]        f64 rounded to odd: the f32 nearest to it is the correctly rounded result, and the error of a
+ *                      result is known to 2^-28 ulp. For kernels that must add in a fixed order (learned_grad,
+ *                      relative_sum), the f32 result of that order
+ *   magnitudes[width]  values whose ulp is the unit of errors: |want|; for rotations and relative_bias the larger of
+ *                      the two products (metric pair_ulp); for sums of n terms n times the sum of their magnitudes,
+ *                      which bounds the roundings of any order. May be NULL
+ *
+ * The oracle keeps the angles of its last row, so it is for one thread at a time.
+ */
 void oracle_compute_row(const struct oracle *oracle, int o, int64_t r, double *want,
                         double *magnitudes);
 

@@ -1,6 +1,10 @@
-/* State of the oracle, the functions of each signature that compute its rows, and what several signatures share: sums in
- * f32, places of rows, initialisers of tensors, and powers of integers. Only files of conformance/oracle and
- * conformance/signatures include this. */
+/*
+ * Inside of the oracle, for conformance/oracle and conformance/signatures alone: its state, the functions of each
+ * signature that compute its rows, and what several signatures share. For example, signatures/biases.c has
+ *
+ *     static void row_alibi(const struct oracle *oracle, int o, int64_t r, double *want) { ... }
+ *     const struct oracle_functions oracle_alibi = { .row = row_alibi };
+ */
 #ifndef POSENC_ORACLE_ROWS_H
 #define POSENC_ORACLE_ROWS_H
 
@@ -18,17 +22,21 @@ struct oracle {
     struct arena arena; /* holds this struct and all its arrays */
     const struct call *call;
     const struct oracle_functions *functions; /* of the call's signature */
+
     /* sinusoidal, rope_table; arrays have an element for each pair. */
     int64_t n_pairs;
-    struct big *turns;    /* turns per position, in numerics mode exact */
-    float *inv_freq;      /* radians per position, in hf_f32 and torch_exp_f32 */
-    struct big *log_zeta; /* xPos, otherwise NULL */
-    struct exact_ggml ggml;
+    struct big *turns;      /* turns per position, in numerics mode exact */
+    float *inv_freq;        /* radians per position, in hf_f32 and torch_exp_f32 */
+    struct exact_ggml ggml; /* in ggml_f32 */
+    struct big *log_zeta;   /* logarithm of the factor of xPos; otherwise NULL */
     double attention_factor;
     struct oracle_angles *angles; /* of the last row that was computed */
-    int32_t *thresholds;          /* T5: least distance of each bucket of one direction */
+
+    /* t5: least distance of each bucket of one direction. */
+    int32_t *thresholds;
     int64_t n_thresholds;
-    int32_t *columns; /* relative: by query - key + keys - 1 */
+    /* relative: column of the terms by query - key + keys - 1. */
+    int32_t *columns;
     /* learned_grad: first token of each row of the table, next token of the same row; -1: none. */
     int64_t *first_token, *next_token;
 };
@@ -66,7 +74,7 @@ static inline int64_t oracle_row_head(const struct problem *problem, int64_t r)
 
 static inline int64_t signature_min(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* Initialises the dimensions of attention scores. */
+/* Member of an output of attention scores: its dimensions. */
 #define SCORES .dims = { DIM_BATCH, DIM_HEAD, DIM_QUERY, DIM_KEY }
 
 /* Checks head_dim and rotary_dim of kernels that rotate (rope.c). */

@@ -8,26 +8,17 @@
 #include "conformance/engine/tally.h"
 #include "conformance/problem/cases.h"
 
-/* Compares with golden vectors. */
-suite_function suite_vectors;
-/* Compares tables and random data with the oracle, within error limits. */
-suite_function suite_accuracy;
-/* Checks calls of models: options->problem and options->presets. */
-suite_function suite_model;
-/* Compares SHA-256 of outputs: committed ones, or those of another backend. */
-suite_function suite_digests;
-/* Checks accesses: guard pages, canaries, lengths, strides. */
-suite_function suite_memory;
-/* Checks allocations, static memory, errno, threads. */
-suite_function suite_side_effects;
-/* Checks options->only: its values, its memory, its side effects. */
-suite_function suite_problem;
+suite_function suite_vectors;      /* golden vectors */
+suite_function suite_accuracy;     /* tables and random data against the oracle */
+suite_function suite_model;        /* calls of models: options->problem, options->presets */
+suite_function suite_digests;      /* SHA-256 of outputs: committed, or of another backend */
+suite_function suite_memory;       /* accesses: guard pages, canaries, lengths, strides */
+suite_function suite_side_effects; /* allocations, static memory, errno, threads */
+suite_function suite_problem;      /* options->only: its values, memory and side effects */
+suite_function check_sizes;        /* part of suite_memory */
 
 /* Writes the id of the case for problem number i of options->problem. */
 void suite_model_id(const struct problem *problem, size_t i, char id[96]);
-
-/* Part of suite_memory. */
-suite_function check_sizes;
 
 /* Run the cases of these suites on one problem. */
 void memory_sweep(struct suite_run *run, const struct problem *problem);

@@ -1,15 +1,13 @@
 /*
  * Suites that compare with committed results: golden vectors and digests.
  *
- * Golden vectors: every output of every case is compared with the committed reference, by the metrics and
- * limits of judge.h. For rotations, the unit of pair_ulp is the larger of two products of the case's inputs.
+ * Golden vectors: every output of every case, such as rope_half/f32/given/hd96-r24, is compared with the committed
+ * reference, by the metrics and limits of judge.h. The published tests of ONNX hold results of plain f32 arithmetic. The
+ * backend that does just that, unfused libm, must give their bits.
  *
- * The published tests of ONNX hold results of plain f32 arithmetic. The backend that does just that, unfused libm,
- * must give their bits.
- *
- * Digests: SHA-256 of the outputs of every variant, with the same bits for every NaN. Digests of the
- * family "native" are committed in digests.txt, so that machines are compared that never meet. A
- * backend of another family is compared with the first other member of its family that runs here.
+ * Digests: SHA-256 of the outputs of every variant, with the same bits for every NaN. Digests of the family "native"
+ * are committed in digests.txt, so that machines are compared that never meet. A backend of another family is compared
+ * with the first other member of its family that runs here.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "suites.h"
@@ -45,13 +43,10 @@ static void require_published(struct tally *t, const struct call *call)
     free(want);
 }
 
-static bool is_unfused_libm(const struct posenc_backend *backend)
-{
-    return !backend->fused && strcmp(backend->family, "libm") == 0;
-}
-
 static void run_case(struct suite_run *run, const struct vector_case *v)
 {
+    const bool is_unfused_libm =
+        !run->backend->fused && strcmp(run->backend->family, "libm") == 0;
     struct tally t;
     struct comparison c;
     const struct problem *p = &v->problem;
@@ -69,7 +64,7 @@ static void run_case(struct suite_run *run, const struct vector_case *v)
         compare_call(&c, v->want);
     }
     compare_end(&c);
-    if (call && p->recipe != RECIPE_MIX && is_unfused_libm(run->backend))
+    if (call && p->recipe != RECIPE_MIX && is_unfused_libm) /* a published test of ONNX */
         require_published(&t, call);
     tally_end(&t);
 }
@@ -104,7 +99,7 @@ enum { HEX = 65 }; /* bytes of a digest as a hexadecimal text */
 /* Finds the digest of a case in digests.txt, "id sha256" in each line; returns false if it has none. */
 static bool find_committed(const char *id, char hex[HEX])
 {
-    size_t n = strlen(id);
+    const size_t n = strlen(id);
     for (size_t i = 0; i < sizeof committed / sizeof *committed; i++)
         if (strncmp(committed[i], id, n) == 0 && committed[i][n] == ' ' &&
             strlen(committed[i] + n + 1) == HEX - 1) {
@@ -150,12 +145,12 @@ static bool digest_problem(struct tally *t, const struct posenc_backend *backend
 
 /* Returns another backend of the same family that provides a kernel and runs here, or NULL. Backends of
  * a family promise equal bits, except where a compiler contracts, which it decides for each ISA. */
-static const struct posenc_backend *find_other_member(const struct posenc_backend *of,
+static const struct posenc_backend *find_other_member(const struct posenc_backend *own,
                                                       enum posenc_kernel kernel)
 {
     const struct posenc_backend *other;
-    for (size_t i = 0; !of->allows_contraction && (other = posenc_backend_at(i)) != NULL; i++)
-        if (strcmp(other->name, of->name) != 0 && strcmp(other->family, of->family) == 0 &&
+    for (size_t i = 0; !own->allows_contraction && (other = posenc_backend_at(i)) != NULL; i++)
+        if (strcmp(other->name, own->name) != 0 && strcmp(other->family, own->family) == 0 &&
             posenc_backend_provides(other, kernel) && !posenc_backend_unavailable_reason(other))
             return other;
     return NULL;
