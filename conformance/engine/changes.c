@@ -7,9 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    MAX_JUDGED_ROWS = 256
-}; /* about; the oracle computes only an even sample of the rows that moved */
+/* About; the oracle computes only an even sample of the rows that moved. */
+enum { MAX_JUDGED_ROWS = 256 };
 
 /* State of changes_find(). */
 struct change_search {
@@ -112,23 +111,33 @@ static void judge_moved(struct change_search *search, struct moved_outputs *m)
 
 /* ---- Base and head ---- */
 
+/* Counts the values of row r of output o, and those that moved. Describes the first that moved in any row. */
+static void count_moved(struct moved_outputs *m, int o, int64_t r)
+{
+    struct output_change *c = m->change;
+    const float *base = call_row(m->base_call, o, r), *head = call_row(m->head_call, o, r);
+    const int64_t width = m->base_call->outputs[o].width,
+                  first = next_moved(base, head, 0, width);
+    c->n_values += (uint64_t)width;
+    if (first == width)
+        return;
+    if (c->n_moved == 0) {
+        describe_place(m->base_call, o, r, first, c->first, sizeof c->first);
+        c->first_base = base[first];
+        c->first_head = head[first];
+    }
+    m->n_rows++;
+    for (int64_t i = first; i < width; i = next_moved(base, head, i + 1, width))
+        c->n_moved++;
+}
+
 static void compare_outputs(struct change_search *search, struct output_change *c,
                             const struct call *base, const struct call *head)
 {
     struct moved_outputs m = { .change = c, .base_call = base, .head_call = head };
     for (int o = 0; o < base->n_outputs; o++)
-        for (int64_t r = 0, width = base->outputs[o].width; r < base->outputs[o].rows; r++) {
-            const float *base_row = call_row(base, o, r), *head_row = call_row(head, o, r);
-            const uint64_t moved_before = c->n_moved;
-            for (int64_t i = -1; (i = next_moved(base_row, head_row, i + 1, width)) < width;)
-                if (c->n_moved++ == 0) {
-                    describe_place(base, o, r, i, c->first, sizeof c->first);
-                    c->first_base = base_row[i];
-                    c->first_head = head_row[i];
-                }
-            m.n_rows += c->n_moved > moved_before;
-            c->n_values += (uint64_t)width;
-        }
+        for (int64_t r = 0; r < base->outputs[o].rows; r++)
+            count_moved(&m, o, r);
     search->seen.problems++;
     search->seen.values += c->n_values;
     search->seen.moved += c->n_moved;

@@ -1,5 +1,6 @@
 /*
- * Bitwise comparison of the outputs of two implementations, base and head. It needs no statistics.
+ * Bitwise comparison of the outputs of two implementations, base and head. It needs no statistics. A change is, for
+ * example, "3 of 4096 values moved; the first, at position 7 pair 0, from 0x1p-3 to 0x1.000002p-3".
  *
  * Both run the problems of the digests, of the golden vectors, and of the caller. All NaN count as equal, +0 and -0 do
  * not. A value that differs between base and head has "moved". The oracle computes the errors of both sides for such
@@ -14,8 +15,8 @@
 
 /* A problem whose outputs differ, with the worst error of the values that moved. */
 struct output_change {
-    struct conf_result
-        head; /* of head: id, problem, the worst error `max`, its place, and the values there */
+    /* Result of head: id, problem, the worst error `max`, its place, and the values there. */
+    struct conf_result head;
     double base_max; /* the worst error of base */
     float base_got;  /* value of base at the same place */
     uint64_t n_moved, n_values;

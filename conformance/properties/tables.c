@@ -1,30 +1,23 @@
 /*
  * Properties of tables: sinusoidal, rotary, learned.
  *
- * Properties of the sinusoidal table, and of cos and sin of the rotary angles. E is the largest error of an entry
- * (table_error()). In a sum of products of two entries, such as
- *
- *     cos(k w) = s(p) s(p+k) + c(p) c(p+k),     |s|, |c| <= 1,  s^2 + c^2 = 1,
- *
- * errors of E in each factor give at most E (|s| + |c| + |s'| + |c'|) <= 2 sqrt(2) E. The bound is 3 E, to cover E^2.
- * check_frequency() has the error of a frequency in the f32 modes.
+ * Properties of the sinusoidal table, and of cos and sin of the rotary angles:
  *
  *   linear-map                 PE(p+k) is a linear function of PE(p) for any fixed k (Vaswani et al.
  *                              1706.03762 section 3.5)
  *   frequency                  that function rotates a pair of frequency w by the angle k w
  *   layouts-are-permutations   all layouts have the same values
  *   neutral-scaling            a scaling with neutral parameters has the bits of no scaling
- *   xpos-relative              products of queries and keys depend on m - n alone
+ *   xpos-relative              products of queries and keys depend on m - n alone (Sun et al. 2212.10554)
  *
- * xPos (Sun et al. 2212.10554) scales queries by zeta^((m - centre)/base) and keys by the inverse, so that a pair
- * contributes
+ * Their bounds follow from E, the largest error of an entry (table_error()). In a sum of products of two entries, as in
  *
- *     c(m) c'(n) + s(m) s'(n) = zeta^((m - n)/base) cos((m - n) omega)
+ *     cos(k w) = s(p) s(p+k) + c(p) c(p+k),     |s|, |c| <= 1,  s^2 + c^2 = 1,
  *
- * to the product of a query at m and a key at n, within 3 E times the product of both scales.
+ * errors of E in each factor give at most E (|s| + |c| + |s'| + |c'|) <= 2 sqrt(2) E. The bound is 3 E, to cover E^2.
  *
- * Properties of positions, all to the bit. Models of images have a position on each axis (time, height, width); a
- * position with a fraction is a time.
+ * Properties of positions, all to the bit. Models of images have a position on each axis (time, height, width; Wang et
+ * al. 2409.12191); a position with a fraction is a time.
  *
  *   offset-alone       with an offset, data and strides of an array are not read
  *   stride-unsaid      an array of positions whose token stride is 0 is dense
@@ -35,10 +28,8 @@
  *
  * Property of learned tables:
  *
- *   padding-positions  positions beside padding are those of fairseq, RoBERTa and OPT
- *
- * References: Su et al. 2104.09864; Wang et al. 2409.12191 (axes); fairseq utils.make_positions; Hugging Face
- * modeling_roberta.py, modeling_opt.py.
+ *   padding-positions  positions beside padding are those of fairseq, RoBERTa and OPT (fairseq utils.make_positions;
+ *                      Hugging Face modeling_roberta.py, modeling_opt.py)
  */
 #include "properties.h"
 
@@ -126,22 +117,26 @@ static void compare_layouts(struct tally *t, const struct call *halves,
 
 /* ---- xPos ---- */
 
+/* xPos scales queries by zeta^((m - centre)/base) and keys by the inverse, so that a pair contributes
+ * zeta^((m - n)/base) cos((m - n) omega) to the product of a query at m and a key at n, within 3 E times both scales. */
 static void compare_relative(struct tally *t, const struct call *queries,
                              const struct call *keys)
 {
     const struct problem *p = &queries->problem;
     const double dim = (double)p->freqs.dim;
-    for (EACH_PAIR(query, queries))
-        /* a third of the queries, as the check is quadratic */
-        for (int64_t n = 0; n < p->tokens && query.row % 3 == 0; n++) {
-            const double zeta = (2.0 * (double)query.i + 0.4 * dim) / (1.4 * dim),
-                         omega = pow(p->freqs.rope_theta, -2.0 * (double)query.i / dim),
-                         d = (double)(query.row - n),
-                         scale = pow(zeta, d / p->freqs.xpos_scale_base);
+    for (EACH_PAIR(query, queries)) {
+        const double zeta = (2.0 * (double)query.i + 0.4 * dim) / (1.4 * dim),
+                     omega = pow(p->freqs.rope_theta, -2.0 * (double)query.i / dim);
+        if (query.row % 3 != 0) /* a third of the queries, as the check is quadratic */
+            continue;
+        for (int64_t n = 0; n < p->tokens; n++) {
+            const double distance = (double)(query.row - n),
+                         scale = pow(zeta, distance / p->freqs.xpos_scale_base);
             require_within(t, creal(query.z * conj(pair_from_output(keys, n, query.i))),
-                           scale * cos(d * omega), 3 * TABLE_ERROR * scale,
+                           scale * cos(distance * omega), 3 * TABLE_ERROR * scale,
                            "the product of a query and a key");
         }
+    }
 }
 
 /* ---- Offsets and strides ---- */

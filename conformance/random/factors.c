@@ -36,27 +36,23 @@ enum { MOST_CLASSES_OF_RULE = 14 };
 struct value_rule {
     const char *fields, *signatures; /* names with spaces between; NULL: any signature */
     unsigned flags;
-    /* Classes of a number, up to the first that is unused. Without any, the field keeps its default. */
+    /* Classes of a number, up to the first CLASS_UNUSED. Without any, the field keeps its default. */
     struct value_class classes[MOST_CLASSES_OF_RULE + 1];
     unsigned members; /* of an enum, as bits */
 };
 
+/* Members of a row. DEFAULT keeps the default of the field. */
 #define CLASSES(...)  .classes = { __VA_ARGS__ }
 #define MEMBERS(bits) .members = (bits)
 #define DEFAULT       .members = 0
-#define FROM(from, to)                                                                         \
+#define CLASS(kind, from, to)                                                                  \
     {                                                                                          \
-        true, from, to, .name = NULL                                                           \
+        kind, from, to, NULL, NULL                                                             \
     }
-#define ABOVE_BOUND(from, to)                                                                  \
-    {                                                                                          \
-        true, from, to, .above_bound = true                                                    \
-    }
-#define LARGE(from, to)                                                                        \
-    {                                                                                          \
-        true, from, to, .large = true                                                          \
-    }
-#define ONE(value) FROM(value, value)
+#define FROM(from, to)        CLASS(CLASS_PLAIN, from, to)
+#define ABOVE_BOUND(from, to) CLASS(CLASS_ABOVE_BOUND, from, to)
+#define LARGE(from, to)       CLASS(CLASS_LARGE, from, to)
+#define ONE(value)            FROM(value, value)
 /* Around the vector widths of 4 to 64 elements. */
 #define VECTORS FROM(3, 5), FROM(7, 9), FROM(15, 17), FROM(31, 33), FROM(63, 65)
 #define COUNTS  ONE(1), FROM(2, 8), VECTORS, FROM(10, 40)
@@ -212,15 +208,16 @@ static void add_class(struct factors *factors, struct factor *f, struct value_cl
     f->n_classes++;
 }
 
-/* Adds the classes of a number. The last large one alone stays marked as large. */
+/* Adds the classes of a number. Only the last of several large ones counts as large. */
 static void add_number_classes(struct factors *factors, struct factor *f, bool with_large)
 {
     if (f->rule < 0)
         return;
-    for (const struct value_class *c = rules[f->rule].classes; c->is_used; c++) {
+    for (const struct value_class *c = rules[f->rule].classes; c->kind; c++) {
         struct value_class own = *c;
-        own.large = c->large && !c[1].is_used;
-        if (with_large || !c->large)
+        if (c->kind == CLASS_LARGE && c[1].kind)
+            own.kind = CLASS_PLAIN;
+        if (with_large || c->kind != CLASS_LARGE)
             add_class(factors, f, own);
     }
 }
@@ -236,7 +233,7 @@ static void add_named_classes(struct factors *factors, struct factor *f, bool wi
     for (int i = 0; names[i]; i++)
         if (allowed >> i & 1u)
             add_class(factors, f,
-                      (struct value_class){ true, .least = i, .most = i, .name = names[i] });
+                      (struct value_class){ CLASS_PLAIN, i, i, names[i], .factor = NULL });
 }
 
 static void add_classes(struct factors *factors, struct factor *f, bool with_16_bits,
@@ -356,5 +353,5 @@ void value_class_print(const struct value_class *c, char text[CLASS_TEXT])
         snprintf(text, CLASS_TEXT, "%s %s", name, c->name);
     else
         snprintf(text, CLASS_TEXT, "%s from %g to %g%s", name, c->least, c->most,
-                 c->above_bound ? " above its bound" : "");
+                 c->kind == CLASS_ABOVE_BOUND ? " above its bound" : "");
 }

@@ -86,13 +86,13 @@ static const struct value_class *find_held(const struct choice *choice, const st
 
 static bool are_large(const struct value_class *a, const struct value_class *b)
 {
-    return a && b && a->large && b->large;
+    return a && b && a->kind == CLASS_LARGE && b->kind == CLASS_LARGE;
 }
 
 /* Returns true for a size of 0. It is chosen only if it is held, since an empty call tests no other class. */
 static bool is_zero_size(const struct value_class *c)
 {
-    return c->factor->is_size && c->most == 0.0 && !c->above_bound;
+    return c->factor->is_size && c->most == 0.0 && c->kind != CLASS_ABOVE_BOUND;
 }
 
 /* Returns the scalings that have each held parameter of scalings, as bits. */
@@ -112,7 +112,7 @@ static const struct value_class *choose_class(const struct choice *choice,
 {
     const struct value_class *held = find_held(choice, f),
                              *last = f->classes + f->n_classes - 1;
-    if (held || (choice->both_large && last->large))
+    if (held || (choice->both_large && last->kind == CLASS_LARGE))
         return held ? held : last;
     int i = choice->both_large && field_value_names(&f->field)
                 ? choice->round % f->n_classes
@@ -172,7 +172,7 @@ static bool halve_one_size(const struct factors *factors, const struct choice *c
         int64_t least = factor->is_even ? 2 : 1;
         if (held && held->least > (double)least)
             least = (int64_t)held->least;
-        if (size <= least || (held && held->above_bound))
+        if (size <= least || (held && held->kind == CLASS_ABOVE_BOUND))
             continue;
         struct problem smaller = *p;
         field_set(&factor->field, &smaller, (uint64_t)(half > least ? half : least));

@@ -43,13 +43,18 @@ double draw_real(struct random_state *d, double present);
 
 enum { MOST_FACTORS = 96, MOST_CLASSES = 1024, CLASS_TEXT = 2 * FIELD_TEXT };
 
+enum class_kind {
+    CLASS_UNUSED, /* behind the last class of an array */
+    CLASS_PLAIN,
+    CLASS_ABOVE_BOUND, /* relative to the largest value that the rest of the problem allows */
+    CLASS_LARGE        /* a size that only full runs draw; the last class of its factor */
+};
+
 /* A class of numbers, from least to most. A member of an enum, a flag and a way to draw a list are classes with one
  * number and a name. */
 struct value_class {
-    bool is_used; /* false: behind the last class of an array */
+    enum class_kind kind;
     double least, most;
-    bool above_bound; /* relative to the largest value that the rest of the problem allows */
-    bool large;       /* a size that only full runs draw; the last class of its factor */
     const char *name;
     const struct factor *factor;
 };

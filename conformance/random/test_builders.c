@@ -7,11 +7,11 @@
  * An output has memory of exactly its size, between pages that fault. conformance/golden/check_builders.py certifies
  * the values.
  */
+#include "base/tap/tap.h"
 #include "conformance/problem/guard.h"
 
 #include <float.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 /* ---- Calls ---- */
@@ -212,10 +212,8 @@ int main(void)
         check_tokens();
         check_indices();
     }
-    const bool names = names_are_right();
-    printf("%s 1 - each argument of each builder at its limits\n",
-           failures || !guard ? "not ok" : "ok");
-    printf("%s 2 - names of kernels, backends and statuses\n1..2\n", names ? "ok" : "not ok");
+    require(guard && failures == 0, "each argument of each builder at its limits");
+    require(names_are_right(), "names of kernels, backends and statuses");
     guard_destroy(guard);
-    return failures || !names || !guard ? 1 : 0;
+    return tap_end();
 }

@@ -78,12 +78,12 @@ static bool find_ends(const struct value_class *c, const struct problem *p, doub
     const double step = f->is_even ? 2.0 : 1.0;
     *least = c->least; /* may be -0.0, so 0.0 is not added */
     *most = c->most;
-    if (c->above_bound) {
+    if (c->kind == CLASS_ABOVE_BOUND) {
         *least += find_bound(&f->field, p);
         *most += find_bound(&f->field, p);
+        if (c->least < 0.0) /* below its bound, but still a size */
+            *least = fmax(*least, step);
     }
-    if (c->above_bound && c->least < 0.0) /* below its bound, but still a size */
-        *least = fmax(*least, step);
     if (!field_is_real(&f->field)) {
         *least = ceil(*least / step) * step;
         *most = floor(*most / step) * step;

@@ -87,9 +87,9 @@ static bool check_line(struct tally *t, struct guard *guard, const struct proble
     return true;
 }
 
-static bool is_selected(const struct suite_run *run, const struct problem_line *line,
-                        enum posenc_kernel kernel, enum posenc_dtype dtype,
-                        enum sizes_case name)
+static bool is_selected_line(const struct suite_run *run, const struct problem_line *line,
+                             enum posenc_kernel kernel, enum posenc_dtype dtype,
+                             enum sizes_case name)
 {
     const struct problem *p = &line->problem;
     return p->kernel == kernel && p->dtype == dtype && is_named(line, name) &&
@@ -106,13 +106,13 @@ static void check_lines(struct suite_run *run, struct guard *guard, enum posenc_
     bool has_space = true;
     int n = 0, index = 0;
     for (EACH_CASE(line, CASES_SIZES))
-        n += is_selected(run, line, kernel, dtype, name);
+        n += is_selected_line(run, line, kernel, dtype, name);
     if ((n == 0 && (dtype != POSENC_DTYPE_F32 || name > FAR_STRIDES)) ||
         !tally_begin(&t, run, kernel, dtype, "memory", NULL, "%s", case_name[name]))
         return;
     const bool is_slow = needs_space(name) && skip_if_slow(&t);
     for (EACH_CASE(line, CASES_SIZES))
-        if (!is_slow && has_space && is_selected(run, line, kernel, dtype, name))
+        if (!is_slow && has_space && is_selected_line(run, line, kernel, dtype, name))
             has_space = check_line(&t, guard, line, name, index++);
     if (!has_space)
         tally_skip(&t, no_space);

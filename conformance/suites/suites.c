@@ -1,5 +1,7 @@
-/* Runs suites, kernel by kernel; see suites.h. If a backend cannot run here, each of its kernels gets a result with the
- * reason. A provided kernel that no case runs is a failure. */
+/*
+ * Runs suites, kernel by kernel; see suites.h. If a backend cannot run here, each of its kernels gets a result with the
+ * reason: "alibi/f32/unsupported". A provided kernel that no case runs is a failure: "alibi/f32/never-entered".
+ */
 #include "suites.h"
 #include "conformance/properties/properties.h"
 #include "conformance/random/random.h"
@@ -24,6 +26,14 @@ static const struct suite {
     { "problem", suite_problem, PROGRAM_RUNS },
 };
 
+static bool is_selected(const struct suite *suite, const struct conf_options *options)
+{
+    if (options->suite && strcmp(options->suite, suite->name) != 0)
+        return false;
+    return suite->programs >= options->program &&
+           !(options->no_accuracy && strcmp(suite->name, "accuracy") == 0);
+}
+
 /* Runs the suites of one kernel; returns the number of failed or crashed results. */
 static size_t run_kernel(const struct implementation *implementation, enum posenc_kernel kernel,
                          const struct conf_options *options, conf_sink *sink, void *user)
@@ -37,17 +47,16 @@ static size_t run_kernel(const struct implementation *implementation, enum posen
     const char *unavailable_reason = posenc_backend_unavailable_reason(run.backend);
     if (!conf_selects(options, kernel) || !posenc_backend_provides(run.backend, kernel))
         return 0;
-    for (size_t s = 0; s < sizeof suites / sizeof *suites && !unavailable_reason; s++) {
-        bool runs = !options->suite || strcmp(options->suite, suites[s].name) == 0;
-        runs = runs && suites[s].programs >= options->program &&
-               !(options->no_accuracy && strcmp(suites[s].name, "accuracy") == 0);
-        if (runs)
-            suites[s].run(&run, kernel);
-    }
-    if (unavailable_reason)
+    if (unavailable_reason) {
         suite_report_kernel(&run, CONF_UNSUPPORTED, unavailable_reason);
-    else if (!run.n_entered && !run.n_elsewhere && !options->suite && !options->case_glob &&
-             options->program != PROGRAM_ANSWERED)
+        return run.failed;
+    }
+    for (size_t s = 0; s < sizeof suites / sizeof *suites; s++)
+        if (is_selected(&suites[s], options))
+            suites[s].run(&run, kernel);
+    const bool has_all_cases =
+        !options->suite && !options->case_glob && options->program != PROGRAM_ANSWERED;
+    if (has_all_cases && !run.n_entered && !run.n_elsewhere)
         suite_report_kernel(&run, CONF_FAIL,
                             options->program
                                 ? "no prompt was answered, although the hello offers it"
