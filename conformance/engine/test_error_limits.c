@@ -50,29 +50,29 @@ static struct conf_result measured(double max)
                                  .range = "2^10" };
 }
 
-static void check_lowering(void)
+/* Requires that the results lower n limits, after which the first row has the limit 0.124. */
+static void check_lowered(const struct conf_result results[5], int n, const char *sentence)
 {
     char error[512];
+    require(error_limits_lower(path, results, 5, error) == n &&
+                file_is(ROWS("0.124   ", "position 7")),
+            sentence);
+}
+
+static void check_lowering(void)
+{
     struct conf_result results[5] = { measured(1e-9), measured(0.12341), measured(0.4),
                                       measured(0.4), measured(0.4) };
     results[2].status = CONF_FAIL;
     results[3].metric = "ulp";
     results[4].range = "2^20";
     write_file(ROWS("0.25    ", "somebody"));
-    require(error_limits_lower(path, results, 5, error) == 1 &&
-                file_is(ROWS("0.124   ", "position 7")),
-            "the largest error of the row's own passing results, rounded up");
-    require(error_limits_lower(path, results, 5, error) == 0 &&
-                file_is(ROWS("0.124   ", "position 7")),
-            "a second time nothing changes");
+    check_lowered(results, 1, "the largest error of the row's own passing results, rounded up");
+    check_lowered(results, 0, "a second time nothing changes");
     results[1].max = 0.2;
-    require(error_limits_lower(path, results, 5, error) == 0 &&
-                file_is(ROWS("0.124   ", "position 7")),
-            "a limit is never raised");
+    check_lowered(results, 0, "a limit is never raised");
     results[0].max = results[1].max = 0.0;
-    require(error_limits_lower(path, results, 5, error) == 0 &&
-                file_is(ROWS("0.124   ", "position 7")),
-            "nor is it lowered to zero");
+    check_lowered(results, 0, "nor is it lowered to zero");
 }
 
 /* Requires an error for a comment that does not fit into the reader's line. */

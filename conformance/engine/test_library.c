@@ -1,6 +1,7 @@
 /*
- * test_library BUILD OTHER-ABI PLUGIN: tests that a build opened twice has two copies, calls only
- * its own functions, and computes the same as this program's library.
+ * test_library BUILD OTHER-ABI [PLUGIN]: tests that a build opened twice has two copies, calls only its own functions,
+ * and computes the same as this program's library. The arguments are paths of shared objects: libposenc.so, other_abi.so
+ * and a plug-in for f32.
  */
 #define _GNU_SOURCE
 #include "library.h"
@@ -76,8 +77,8 @@ static bool same_results(const struct implementation *one, const struct implemen
         const struct problem problem = problem_default((enum posenc_kernel)k);
         struct call a, b;
         const bool made = call_create_by(one, &a, &problem, NULL) == POSENC_OK,
-                   made_too = call_create_by(two, &b, &problem, NULL) == POSENC_OK;
-        bool ran = made && made_too && call_run(&a, one->backend) == POSENC_OK &&
+                   made_other = call_create_by(two, &b, &problem, NULL) == POSENC_OK;
+        bool ran = made && made_other && call_run(&a, one->backend) == POSENC_OK &&
                    call_run(&b, two->backend) == POSENC_OK;
         for (int o = 0; ran && o < a.n_outputs; o++)
             for (int64_t r = 0; r < a.outputs[o].rows; r++)

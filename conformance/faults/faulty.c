@@ -124,10 +124,10 @@ UNWATCHED static void over_write_before(struct kernel_call *c)
 
 UNWATCHED static void over_read(struct kernel_call *c)
 {
-    const int64_t rows = tensor_row_count(c->out);
+    const int64_t last = tensor_row_count(c->out) - 1;
     run_kernel(c);
-    if (rows)
-        (void)*(volatile char *)tensor_at(c->out, rows - 1, tensor_width(c->out));
+    if (last >= 0)
+        (void)*(volatile char *)tensor_at(c->out, last, tensor_width(c->out));
 }
 
 UNWATCHED static void over_read_before(struct kernel_call *c)
@@ -181,10 +181,10 @@ static void misplace_tail(struct kernel_call *c)
 /* Flips the last bit of a value in the last row. */
 static void differ_in_last_row(struct kernel_call *c)
 {
-    const int64_t rows = tensor_row_count(c->out);
+    const int64_t last = tensor_row_count(c->out) - 1;
     run_kernel(c);
-    if (rows)
-        tensor_flip_bit(c->out, rows - 1, tensor_width(c->out) > 1);
+    if (last >= 0)
+        tensor_flip_bit(c->out, last, tensor_width(c->out) > 1);
 }
 
 /* ---- Offsets ---- */

@@ -162,15 +162,15 @@ void static_memory_unwatch(struct static_memory *memory) { (void)memory; }
 /* AT_BASE is the address of the dynamic linker, and 0 in a statically linked program. */
 const char *static_memory_unavailable_reason(void)
 {
-    return getauxval(AT_BASE) ? NULL
-                              : "in a statically linked program, the C library's variables "
-                                "cannot be told from "
-                                "its own";
+    if (getauxval(AT_BASE))
+        return NULL;
+    return "in a statically linked program, the C library's variables cannot be told from its "
+           "own";
 }
 
 struct object_search {
-    uintptr_t kernel; /* address of its code */
-    struct static_memory found;
+    uintptr_t kernel;           /* address of its code */
+    struct static_memory found; /* of the object; all zero until it is found */
 };
 
 // NOLINTBEGIN(performance-no-int-to-ptr)
@@ -208,6 +208,7 @@ static int find_object(struct dl_phdr_info *info, size_t size, void *user)
 }
 // NOLINTEND(performance-no-int-to-ptr)
 
+/* Returns false if the system denies the access. */
 static bool set_access(const struct static_memory *s, int access)
 {
     return s->begin >= s->end || mprotect(s->begin, (size_t)(s->end - s->begin), access) == 0;

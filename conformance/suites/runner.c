@@ -7,9 +7,14 @@
  *
  * --no-accuracy omits the scans, which take too long in an emulator. --except omits cases that an emulator gets wrong.
  *
- * It prints each failure with the command to repeat it, then a line for each backend and one for all: "NAME (L lanes):
- * N passed, N failed, N skipped". A backend that cannot run here has a line "off: NAME: reason" and counts as skipped;
- * named by --backend it is an error. Exit status: 1 on failures, 2 on bad input, 77 if nothing ran.
+ * It prints each failure with the command to repeat it, then a line for each backend and one for all:
+ *
+ *     off: avx512: CPU lacks avx512f
+ *     avx2 (8 lanes): 1234 passed, 0 failed, 5 skipped
+ *     1234 passed, 0 failed, 6 skipped
+ *
+ * A backend that cannot run here counts as skipped; named by --backend it is an error. Exit status: 1 on failures, 2 on
+ * bad input, 77 if nothing ran.
  */
 #include "suites.h"
 #include "conformance/engine/library.h"
@@ -96,6 +101,7 @@ static bool read_arguments(int argc, char **argv, struct runner *run)
 
 /* ---- Results ---- */
 
+/* Counts a result, and prints a failure; a conf_sink. */
 static void on_result(void *user, const struct conf_result *r)
 {
     struct runner *run = user;
