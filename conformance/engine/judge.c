@@ -1,16 +1,9 @@
-/*
- * Compares the outputs of a call with the expected values; see judge.h. For each value:
- *
- *     class_error()    compares NaN, infinities and zeros; the others go on
- *     measure_of()     finds the unit and the limit of the error, by the kind of the comparison
- *     compare_value()  divides the difference by the unit, for f32 or for 16 bits
- *     count_value()    keeps the value if its error / limit is the largest so far
- */
+/* Compares the outputs of a call with the expected values; see judge.h. compare_value() is the core: it compares the
+ * classes (class_error()), finds unit and limit of the error (measure_of()), and divides the difference by the unit. */
 #include "judge.h"
 #include "conformance/problem/signature.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -12,11 +12,9 @@
  * agrees with nothing. Then the error is measured, including the half ulp of rounding, in the metric of the kernel:
  *
  *   tables          ulp, or abs if the error limit is absolute (no promise near zeros)
- *   rotations       pair_ulp, at most the signature's limit: 1.5 with one fused product and 2 without (both
- *                   provable), more for rope_qk_norm, which also normalises. In the other rotations, unrotated
- *                   channels are copies, the same bits
- *   sinusoidal_add  pair_ulp, of the larger of the two terms, with a limit of its own for every value (see
- *                   measure_sum())
+ *   rotations       pair_ulp, at most the signature's limit: 1.5 with one fused product and 2 without (both provable),
+ *                   more for rope_qk_norm, which also normalises. Unrotated channels are copies in the others
+ *   sinusoidal_add  pair_ulp, of the larger of the two terms, with a limit for every value (see measure_sum())
  *   all others      exact: the correctly rounded result, to the bit
  *
  * A program that answers prompts may round each operation of the others, and sum in any order. These kernels are then

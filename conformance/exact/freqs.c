@@ -2,13 +2,13 @@
  * Frequencies for the oracle. The steps of each scaling family are in scalings.c. The numerics modes are
  *
  *   exact          real mathematics in 256 bits
- *   hf_f32         Hugging Face's modeling_rope_utils.py as PyTorch evaluates it on a CPU: each operation
- *                  on f32 tensors rounds once, a Python number is rounded to f32 before it is combined
- *                  with a tensor, and number / tensor is computed as number times (1 / tensor)
+ *   hf_f32         Hugging Face's modeling_rope_utils.py as PyTorch evaluates it on a CPU: each operation on f32 tensors
+ *                  rounds once, a Python number is rounded to f32 before it is combined with a tensor, and
+ *                  number / tensor is computed as number times (1 / tensor)
  *   torch_exp_f32  torch.exp(torch.arange(0, d, 2).float() * (-math.log(base) / d)) in PyTorch
- *   ggml_f32       ggml_rope_ext on a CPU, in the order of its source (ggml.c and ops.cpp:
- *                  ggml_rope_cache_init). Frequency factors are those of llama.cpp's converter:
- *                  the ratio of the unscaled to the scaled frequency, or longrope's own
+ *   ggml_f32       ggml_rope_ext on a CPU, in the order of its source (ggml.c and ops.cpp: ggml_rope_cache_init).
+ *                  Frequency factors are those of llama.cpp's converter: the ratio of the unscaled to the scaled
+ *                  frequency, or longrope's own
  *
  * References: Su et al. 2104.09864; Vaswani et al. 1706.03762 section 3.5; tensor2tensor get_timing_signal_1d
  * (endpoint).

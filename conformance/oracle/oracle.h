@@ -1,10 +1,6 @@
 /*
  * The oracle: the expected outputs of a call, from integer arithmetic of 128 to 256 bits and from exact products. It
- * shares no code with impl. conformance/golden/certify.py compares it with MPFR.
- *
- *     struct oracle_answer *answer = oracle_get_answer(call);
- *     double want = answer->want[0][r * width + column];    // of the first output
- *     oracle_release_answer(answer);
+ * shares no code with impl. conformance/golden/certify.py compares it with MPFR. Most callers need oracle_get_answer().
  */
 #ifndef POSENC_ORACLE_H
 #define POSENC_ORACLE_H

@@ -2,18 +2,16 @@
  * Properties of 16-bit dtypes, to the bit (a NaN for a NaN), except for rotations of backends whose compiler
  * contracts:
  *
- *   rounds-f32-result   a call stores the result of the same backend's f32 call on the same values,
- *                       rounded once more to nearest even: 1.003 is stored in bf16 as 1
- *   every-value         loads and stores keep every value of the dtype; every f32 half way between two
- *                       values, or next to half way, is rounded to the right one (quick runs store one
- *                       in sixteen)
+ *   rounds-f32-result   a call stores the result of the same backend's f32 call on the same values, rounded once more
+ *                       to nearest even: 1.003 is stored in bf16 as 1
+ *   every-value         loads and stores keep every value of the dtype; every f32 half way between two values, or next
+ *                       to half way, is rounded to the right one (quick runs store one in sixteen)
  */
 #include "properties.h"
 
 #include "conformance/engine/judge.h"
 
 #include <math.h>
-#include <string.h>
 
 /* ---- The f32 result, rounded ---- */
 

@@ -7,9 +7,6 @@
  */
 #include "random.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 /* Size of a set in quick runs; attempts to draw a problem with a given class, or any problem. */
 enum { QUICK_PROBLEMS = 48, CLASS_TRIES = 1000, DRAW_TRIES = 64 };
 /* Pairs of classes are visited in steps of this prime, so that even a quick run has pairs of all factors. */

@@ -7,14 +7,9 @@
  *
  * --no-accuracy omits the scans, which take too long in an emulator. --except omits cases that an emulator gets wrong.
  *
- * It prints each failure with the command to repeat it, then a line for each backend and one for all:
- *
- *     off: avx512: CPU lacks avx512f
- *     avx2 (8 lanes): 1234 passed, 0 failed, 5 skipped
- *     1234 passed, 0 failed, 6 skipped
- *
- * A backend that cannot run here counts as skipped; named by --backend it is an error. Exit status: 1 on failures, 2 on
- * bad input, 77 if nothing ran.
+ * It prints each failure with the command to repeat it, then a line for each backend and one for all: "avx2 (8 lanes):
+ * 1234 passed, 0 failed, 5 skipped". A backend that cannot run here has a line "off: avx512: CPU lacks avx512f" and
+ * counts as skipped; named by --backend it is an error. Exit status: 1 on failures, 2 on bad input, 77 if nothing ran.
  */
 #include "suites.h"
 #include "conformance/engine/library.h"

@@ -16,7 +16,6 @@
  * Rows gigabytes apart take address space, but no memory. far-strides, many-rows and gaps are skipped if the system
  * denies the space (ulimit -v, 32 bits), or if an emulator is slow to give it.
  */
-#define _POSIX_C_SOURCE 200809L
 #include "suites.h"
 #include "conformance/engine/judge.h"
 #include "conformance/problem/arena.h"

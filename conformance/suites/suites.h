@@ -6,7 +6,6 @@
 #define POSENC_SUITES_H
 
 #include "conformance/engine/tally.h"
-#include "conformance/problem/cases.h"
 
 suite_function suite_vectors;      /* golden vectors */
 suite_function suite_accuracy;     /* tables and random data against the oracle */

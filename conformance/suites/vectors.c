@@ -9,7 +9,6 @@
  * are committed in digests.txt, so that machines are compared that never meet. A backend of another family is compared
  * with the first other member of its family that runs here.
  */
-#define _POSIX_C_SOURCE 200809L
 #include "suites.h"
 #include "conformance/engine/judge.h"
 #include "conformance/problem/cases.h"
