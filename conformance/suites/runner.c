@@ -34,17 +34,14 @@ struct runner {
 
 /* ---- Arguments ---- */
 
-/* Returns false for a backend that cannot run here, with a message. */
-static bool add_backend(struct runner *run, const char *name)
+/* Returns NULL, or the reason why a backend cannot run here. */
+static const char *add_backend(struct runner *run, const struct posenc_backend *backend)
 {
-    const struct posenc_backend *backend = posenc_backend_find(name);
     const char *reason =
         backend ? posenc_backend_unavailable_reason(backend) : "there is no such backend";
-    if (reason)
-        fprintf(stderr, "runner: --backend: %s: %s\n", name, reason);
-    else if (run->n_backends < MOST_BACKENDS)
+    if (!reason && run->n_backends < MOST_BACKENDS)
         run->backends[run->n_backends++] = backend;
-    return !reason;
+    return reason;
 }
 
 /* Adds all backends that can run here, and prints the others. Returns the number of those. */
@@ -53,13 +50,10 @@ static unsigned long add_all_backends(struct runner *run)
     const struct posenc_backend *b;
     unsigned long off = 0;
     for (size_t i = 0; (b = posenc_backend_at(i)); i++) {
-        const char *reason = posenc_backend_unavailable_reason(b);
-        if (reason) {
+        const char *reason = add_backend(run, b);
+        if (reason)
             printf("off: %s: %s\n", b->name, reason);
-            off++;
-        } else if (run->n_backends < MOST_BACKENDS) {
-            run->backends[run->n_backends++] = b;
-        }
+        off += reason != NULL;
     }
     return off;
 }
@@ -76,8 +70,11 @@ static bool read_arguments(int argc, char **argv, struct runner *run)
         } else if (strcmp(argument, "--suite") == 0 && argv[i + 1]) {
             run->options.suite = argv[++i];
         } else if (strcmp(argument, "--backend") == 0 && argv[i + 1]) {
-            if (!add_backend(run, argv[++i]))
+            const char *reason = add_backend(run, posenc_backend_find(argv[++i]));
+            if (reason) {
+                fprintf(stderr, "runner: --backend: %s: %s\n", argv[i], reason);
                 return false;
+            }
         } else if (strcmp(argument, "--except") == 0 && argv[i + 1] &&
                    run->n_except < MOST_EXCEPT) {
             run->options.except[run->n_except++] = argv[++i];
