@@ -91,13 +91,14 @@ uint32_t canonical_bits(float value);
 /* Frees the calls and reports the result. A tally without any check fails. */
 void tally_end(struct tally *t);
 
-/* tally_run() creates a call in plain memory by the run's implementation, applies `edit` unless that is NULL, and runs
- * it. Read its outputs by call_row(); its inputs `x` etc. are those before the edit. On an error it fails the tally and
- * returns NULL. tally_create_call() creates a call by any implementation, and does not run it. The tally owns the calls
- * until tally_free_calls() or tally_end(). */
+/* Changes a call before it runs. */
 typedef void call_edit(struct call *call, const void *user);
+/* Creates a call in plain memory by the run's implementation, applies `edit` unless that is NULL, and runs it. Returns
+ * NULL on an error, with a failure of the tally. The tally owns the call until tally_free_calls() or tally_end(). Read
+ * its outputs by call_row(); its inputs `x` etc. are those before the edit. */
 const struct call *tally_run(struct tally *t, const struct problem *p, call_edit *edit,
                              const void *user);
+/* Does so by any implementation, but does not run the call. */
 struct call *tally_create_call(struct tally *t, const struct implementation *implementation,
                                const struct problem *p);
 void tally_free_calls(struct tally *t);

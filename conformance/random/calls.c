@@ -115,7 +115,7 @@ struct call_answer {
     struct guard_result result;
     struct posenc_error error;
     bool error_written;
-    float *values; /* of all outputs, in the arena of the test */
+    float *values; /* of all outputs, in the arena of the test; NULL: the call gave none */
     int64_t n;
 };
 
@@ -155,11 +155,12 @@ static void copy_values(struct call_test *t, struct call_answer *a)
         }
 }
 
-/* Makes the call in guarded memory, by the front-end or as a prepared call. */
+enum call_way { PLAIN, PREPARED, WITHOUT_ERROR };
+
+/* Makes the call in guarded memory, also as a prepared call, or without a struct for errors. */
 static struct call_answer get_answer(struct call_test *t,
                                      const struct implementation *implementation,
-                                     const struct posenc_backend *backend, bool is_prepared,
-                                     bool with_error)
+                                     const struct posenc_backend *backend, enum call_way way)
 {
     struct call *call = t->base;
     const struct implementation *own = call->implementation;
@@ -169,10 +170,10 @@ static struct call_answer get_answer(struct call_test *t,
     const bool may_write = backend == &null_backend ? t->after.empty_x && !t->verdict.required
                                                     : t->status == POSENC_OK;
     call_test_restore(t);
-    if (!fill_block(t, with_error))
+    if (!fill_block(t, way != WITHOUT_ERROR))
         return a;
     current_implementation = implementation;
-    current_is_prepared = is_prepared;
+    current_is_prepared = way == PREPARED;
     list_outputs(t, call, may_write);
     call->implementation = &block_implementation;
     a.result = guard_run(call, backend, t->guard);
@@ -228,7 +229,7 @@ static bool same_error(const struct posenc_error *a, const struct posenc_error *
            memcmp(&a->most, &b->most, sizeof a->most) == 0;
 }
 
-/* Requires the status, the error and the values of another answer. */
+/* Requires the status, the error and the values of the plain call. `who` gave the answer. */
 static bool check_same(struct call_test *t, const struct call_answer *a,
                        const struct call_answer *plain, const char *who)
 {
@@ -267,7 +268,7 @@ static bool check_prepared(struct call_test *t, const struct posenc_backend *bac
     if (!can_be_prepared(&t->after))
         return true;
     const bool empty = facts_output(&t->after)->empty;
-    const struct call_answer a = get_answer(t, t->implementation, backend, true, true);
+    const struct call_answer a = get_answer(t, t->implementation, backend, PREPARED);
     if (plain->result.status == POSENC_OK && empty)
         return a.result.status == POSENC_ERR_SHAPE ||
                notation_fail(t->message, "prepared a call without elements");
@@ -286,7 +287,7 @@ static bool check_peer(struct call_test *t, const struct call_answer *plain)
         own->allows_contraction || t->implementation->freqs_create != posenc_freqs_create ||
         plain->result.status != POSENC_OK || !posenc_backend_provides(peer, t->after.kernel))
         return true;
-    const struct call_answer a = get_answer(t, &implementation_library, peer, false, true);
+    const struct call_answer a = get_answer(t, &implementation_library, peer, PLAIN);
     return check_same(t, &a, plain, peer->name);
 }
 
@@ -294,7 +295,7 @@ static bool check_peer(struct call_test *t, const struct call_answer *plain)
 static bool check_backend(struct call_test *t, const struct call_answer *front)
 {
     const unsigned narrow = t->backend->f16_bf16 ? 0u : STATUS(DTYPE);
-    const struct call_answer plain = get_answer(t, t->implementation, t->backend, false, true);
+    const struct call_answer plain = get_answer(t, t->implementation, t->backend, PLAIN);
     if (!check_answer(t, &plain, t->verdict.allowed | narrow))
         return false;
     if (narrow && plain.result.status == POSENC_ERR_DTYPE)
@@ -308,8 +309,8 @@ static bool check_answers(struct call_test *t)
     const struct posenc_backend *idle = &null_backend;
     if (!call_test_is_readable(t))
         return true;
-    const struct call_answer front = get_answer(t, t->implementation, idle, false, true),
-                             silent = get_answer(t, t->implementation, idle, false, false);
+    const struct call_answer front = get_answer(t, t->implementation, idle, PLAIN),
+                             silent = get_answer(t, t->implementation, idle, WITHOUT_ERROR);
     t->status = front.result.status;
     if (!check_answer(t, &front, t->verdict.allowed))
         return false;

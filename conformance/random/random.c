@@ -26,7 +26,7 @@ struct random_suite {
     struct suite_run *run;
     struct guard *guard;
     struct problem_set *set;
-    struct tally tally;
+    struct tally tally; /* of the current case */
     bool pairs_failed;
     size_t n_answered, n_not_offered; /* problems of the current case */
     bool was_declined;                /* by the answer to one of them */
@@ -45,8 +45,21 @@ static void fail_with(struct random_suite *r, const struct trial *trial,
     r->tally.problem = NULL;
 }
 
-/* Runs a problem at the end or, for an odd `index`, the start of its pages; in full runs at both. Shrinks a problem
- * that fails, reports it, and returns false. */
+/* Reports a problem that failed, then shrinks it and reports what is left. */
+static void report_failure(struct random_suite *r, struct trial *trial,
+                           const struct problem *problem)
+{
+    const bool crashed = trial->ended.crashed && !trial->ended.input_written;
+    struct problem least = *problem;
+    fail_with(r, trial, problem);
+    suite_announce(r->run, &r->tally.result);
+    trial_shrink(trial, &least);
+    fail_with(r, trial, &least);
+    r->tally.result.status = crashed ? CONF_CRASH : CONF_FAIL;
+}
+
+/* Runs a problem at the end or, for an odd `index`, the start of its pages; in full runs at both. Returns false for a
+ * problem that fails, after a report. */
 static bool check_problem(struct random_suite *r, const struct problem *problem, uint64_t index)
 {
     struct trial trial = { .run = r->run,
@@ -65,13 +78,7 @@ static bool check_problem(struct random_suite *r, const struct problem *problem,
         }
         r->n_answered += trial.result.checked > 0; /* a call without an element asks nothing */
         if (trial.result.status != CONF_PASS) {
-            const bool crashed = trial.ended.crashed && !trial.ended.input_written;
-            struct problem least = *problem;
-            fail_with(r, &trial, problem);
-            suite_announce(r->run, &r->tally.result);
-            trial_shrink(&trial, &least);
-            fail_with(r, &trial, &least);
-            r->tally.result.status = crashed ? CONF_CRASH : CONF_FAIL;
+            report_failure(r, &trial, problem);
             return false;
         }
         trial.mode = trial.mode == GUARD_END ? GUARD_START : GUARD_END;
