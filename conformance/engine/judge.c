@@ -43,9 +43,8 @@ static bool rounds_angle(const char *family)
     return strcmp(family, "libm") == 0 || strcmp(family, "autovec") == 0;
 }
 
-/* Returns the limit in the f32 numerics modes, which round the sine, then its product with a scale. A sine within L
- * ulp is at most k = floor(L + 1/2) steps from the correctly rounded one. A step changes the product by less than 2
- * ulp. */
+/* Returns the limit in the f32 numerics modes, which round the sine, then its product with a scale. A sine within L ulp
+ * is at most k = floor(L + 1/2) steps from the correctly rounded one. A step changes the product by less than 2 ulp. */
 static double scaled_limit(double limit) { return 2.0 * floor(limit + 0.5) + 0.5; }
 
 static bool is_program(const struct comparison *c)
@@ -83,15 +82,21 @@ static bool is_copied(const struct comparison *c, int64_t column)
            !problem_rotation(p, column).rotates;
 }
 
-/* Describes the place of the worst value while its call still exists. */
+/* Copies the worst value to the result, with its place, while its call still exists. */
 static void describe_worst(struct comparison *c)
 {
     struct conf_result *r = &c->tally->result;
-    if (c->needs_place)
-        describe_place(c->call, c->output, c->row, c->column, r->worst_at, sizeof r->worst_at);
-    if (c->needs_place && !within_limit(c))
+    const struct compared_value *v = &c->worst;
+    if (!c->has_new_worst)
+        return;
+    r->got = v->got;
+    r->want = v->want;
+    r->max = v->error.error;
+    r->limit = v->error.limit;
+    describe_place(c->call, v->output, v->row, v->column, r->worst_at, sizeof r->worst_at);
+    if (!within_limit(c))
         tally_set_problem(c->tally, &c->call->problem);
-    c->needs_place = false;
+    c->has_new_worst = false;
 }
 
 /* Sets kind and limit of a call with frequencies from the error limits of tables. */
@@ -297,20 +302,13 @@ void compare_value(const struct comparison *c, struct compared_value *v)
 /* Counts a value, and keeps it if it is the worst so far. */
 static void count_value(struct comparison *c, const struct compared_value *v)
 {
-    struct conf_result *result = &c->tally->result;
     const double error = v->error.error, ratio = error == 0.0 ? 0.0 : error / v->error.limit;
     c->checked++;
     c->misrounded += !v->is_rounded;
-    if (ratio > c->ratio || (ratio == c->ratio && error > result->max)) {
+    if (ratio > c->ratio || (ratio == c->ratio && error > c->worst.error.error)) {
         c->ratio = ratio;
-        c->needs_place = true;
-        c->output = v->output;
-        c->row = v->row;
-        c->column = v->column;
-        result->got = v->got;
-        result->want = v->want;
-        result->max = error;
-        result->limit = v->error.limit;
+        c->worst = *v;
+        c->has_new_worst = true;
     }
 }
 
@@ -433,7 +431,7 @@ void require_within_limits(struct tally *t, const struct call *call,
     compare_end(&c);
     t->result.checked += c.checked;
     if (own.result.status != CONF_PASS)
-        require(t, false, "%s: %s", call->outputs[c.output].name, own.result.reason);
+        require(t, false, "%s: %s", call->outputs[c.worst.output].name, own.result.reason);
 }
 
 void compare_problem(struct comparison *c, const struct problem *problem, int range)

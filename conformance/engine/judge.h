@@ -43,6 +43,17 @@ enum compare_kind {
     COMPARE_SUM   /* ulp of the larger term of a sum */
 };
 
+/* One value of an output. compare_value() sets the last two members. */
+struct compared_value {
+    int output;
+    int64_t row, column;
+    float got;
+    double want;
+    double magnitude; /* its ulp is the unit of some errors; see oracle_compute_row() */
+    struct stored_error error; /* in units of the metric, with the limit of this value */
+    bool is_rounded;           /* correctly rounded */
+};
+
 struct comparison {
     struct tally *tally; /* receives the result */
     const struct call *call;
@@ -53,24 +64,11 @@ struct comparison {
     double least_unit;       /* smallest unit of a limit in ulp, if the angle is rounded */
     double table_abs;        /* limit of the table inside a sum, if it is absolute */
     bool lacks_limit;        /* the error limits lack a row for this kernel, mode and range */
-    bool
-        skips_rounded; /* compare_call() counts correctly rounded rows without measuring them */
+    bool skips_rounded;      /* compare_call() only counts rows that are correctly rounded */
     uint64_t checked, misrounded; /* values compared; values not correctly rounded */
-    double ratio;                 /* error / limit of the worst value, whose place follows */
-    int output;
-    int64_t row, column;
-    bool needs_place; /* the result lacks the place of the worst value */
-};
-
-/* One value of an output. compare_value() sets the last two members. */
-struct compared_value {
-    int output;
-    int64_t row, column;
-    float got;
-    double want;
-    double magnitude; /* its ulp is the unit of some errors; see oracle_compute_row() */
-    struct stored_error error; /* in units of the metric, with the limit of this value */
-    bool is_rounded;           /* correctly rounded */
+    struct compared_value worst;
+    double ratio;       /* error / limit of the worst value */
+    bool has_new_worst; /* the result lacks the worst value */
 };
 
 /* Starts a comparison of one or more calls, with one result. */

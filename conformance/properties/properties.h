@@ -1,12 +1,11 @@
 /*
- * Properties: metamorphic relations that need no golden data. A property compares calls of one kernel with each
- * other, or with the definition of an encoding. This one requires a call in place to give the bits of a call that is not:
+ * Properties: metamorphic relations that need no golden data. A property compares calls of one kernel with each other,
+ * or with the definition of an encoding. This one requires a call in place to give the bits of a call that is not:
  *
  *     { "in-place", .twin = "in_place=true", .applies_to = kernel_in_place, .problems = "parts" },
  *
- * A property is checked on the problems of conformance/cases/properties.txt that have its name. If it has
- * applies_to(), a kernel without such a problem is checked on its default problem, so that a new kernel needs no line
- * there.
+ * A property is checked on the problems of conformance/cases/properties.txt that have its name. If it has applies_to(),
+ * a kernel without such a problem is checked on its default problem, so that a new kernel needs no line there.
  *
  * Each property detects one class of mistake. The accuracy and random suites check the values.
  */

@@ -1,6 +1,5 @@
 /*
- * Properties of 16-bit dtypes, to the bit (a NaN for a NaN), except for rotations of backends whose compiler
- * contracts:
+ * Properties of 16-bit dtypes, to the bit (a NaN for a NaN), except for rotations of backends whose compiler contracts:
  *
  *   rounds-f32-result   a call stores the result of the same backend's f32 call on the same values, rounded once more
  *                       to nearest even: 1.003 is stored in bf16 as 1

@@ -43,13 +43,11 @@
 
 /* Returns the largest error E of an entry, for the positions of a problem: TABLE_ERROR in numerics mode exact. The f32
  * modes have frequencies w' of their own, of which the properties hold as well, and round the angle. The error of an
- * entry is at most that of its angle. With u = 2^-24, E grows at position p by
- *
- *     hf_f32, torch_exp_f32   p u             the product p w' is rounded once, and w' <= 1
- *     ggml_f32                p u (1 + d/50)  w' = s^i of the f32 scale s, and the product is rounded
- *                                             i times: off by i p s^i u, where i theta^(-2i/d) is at
- *                                             most d/(2 e ln theta), d/50 for theta = 10000; the 1
- *                                             covers (1 + u)^i - 1 - i u */
+ * entry is at most that of its angle. With u = 2^-24, E grows at position p by      hf_f32, torch_exp_f32   p u
+ * the product p w' is rounded once, and w' <= 1     ggml_f32                p u (1 + d/50)  w' = s^i of the f32 scale
+ * s, and the product is rounded                                             i times: off by i p s^i u, where i
+ * theta^(-2i/d) is at                                             most d/(2 e ln theta), d/50 for theta = 10000; the 1
+ * covers (1 + u)^i - 1 - i u */
 static double table_error(const struct problem *p)
 {
     const double farthest = (double)(llabs(p->first) + p->tokens);

@@ -26,12 +26,8 @@ void side_effects_sweep(struct suite_run *run, const struct problem *problem);
 /* Requires that a call keeps the floating-point modes and raised exceptions of a caller that has unusual ones. */
 void require_modes_kept(struct tally *t, struct call *call, struct guard *guard);
 
-/* Run all suites that the options select, and return the number of failed or crashed results:
- *
- *     conf_run_implementation   on an implementation under test
- *     conf_run                  on n backends with the library's functions, kernel by kernel, so that the oracle
- *                               answers once
- */
+/* Run all suites that the options select, on an implementation or on n backends with the library's functions, kernel by
+ * kernel, so that the oracle answers once. Return the number of failed or crashed results. */
 size_t conf_run_implementation(const struct implementation *implementation,
                                const struct conf_options *options, conf_sink *sink, void *user);
 size_t conf_run(const struct posenc_backend *const *backends, size_t n,
