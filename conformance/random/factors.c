@@ -8,15 +8,12 @@
  * without a row are drawn first.
  */
 #include "random.h"
-
 #include "base/text/text.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- The table ---- */
 
 /* Flags of a row: restrictions to some kernels, and how sizes are drawn. */
 enum {
@@ -302,8 +299,6 @@ void factors_init(struct factors *factors, enum posenc_kernel kernel, bool with_
         factors->n += f->n_classes > 0;
     }
 }
-
-/* ---- Questions about factors ---- */
 
 /* Returns true if a tensor has no strides of its own, and so depends on pad and token_major of the problem. */
 static bool has_dense_tensor(const struct problem *p)

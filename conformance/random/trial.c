@@ -1,13 +1,10 @@
 /* Runs a problem in guarded memory and judges the result, and shrinks a problem that fails; see random.h. */
 #include "random.h"
-
 #include "conformance/engine/judge.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-/* ---- One trial ---- */
 
 static bool has_values(const struct call *call)
 {

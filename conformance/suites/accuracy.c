@@ -15,7 +15,6 @@
  */
 #include "suites.h"
 #include "conformance/engine/judge.h"
-#include "conformance/problem/cases.h"
 
 #include <inttypes.h>
 #include <stdio.h>
