@@ -7,15 +7,13 @@
  */
 #include "conformance/engine/library.h"
 #include "conformance/suites/suites.h"
-#include "conformance/readers/vectors.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_BACKENDS = 64 };
-enum { MOST_LISTED = 5 }; /* failures in the message of a test */
+enum { MOST_BACKENDS = 64, MOST_LISTED = 5 /* failures in the message of a test */ };
 
 /* Counts of results, and the first failures. */
 struct outcome {

@@ -109,8 +109,6 @@ static void judge_moved(struct change_search *search, struct moved_outputs *m)
     tally_free_calls(&t);
 }
 
-/* ---- Base and head ---- */
-
 /* Counts the values of row r of output o, and those that moved. Describes the first that moved in any row. */
 static void count_moved(struct moved_outputs *m, int o, int64_t r)
 {

@@ -15,7 +15,7 @@
 
 /* A problem whose outputs differ, with the worst error of the values that moved. */
 struct output_change {
-    /* Of head: id, problem, the worst error `max`, its place, and the values there. */
+    /* Result of head: id, problem, the worst error `max`, its place, and the values there. */
     struct conf_result head;
     double base_max; /* the worst error of base */
     float base_got;  /* value of base at the same place */

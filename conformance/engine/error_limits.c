@@ -1,7 +1,6 @@
 /* Reads the error limits of tables, finds rows, and lowers limits to measured errors; see error_limits.h. */
 #define _POSIX_C_SOURCE 200809L
 #include "error_limits.h"
-
 #include "conformance/problem/cases.h"
 #include "base/text/text.h"
 
@@ -25,8 +24,6 @@ static size_t n_limits;
 
 static const struct posenc_backend *const *extra_backends;
 static size_t n_extra_backends;
-
-/* ---- Ranges ---- */
 
 const char *const range_name[N_RANGES] = { "2^10", "2^17", "2^20", "2^24", "2^31" };
 const char *const range_id[N_RANGES] = { "p2e10", "p2e17", "p2e20", "p2e24", "p2e31" };
@@ -165,8 +162,6 @@ static const char *find_error(const struct limit_line *line, enum column *wrong)
     *wrong = KERNEL;
     return NULL;
 }
-
-/* ---- Files ---- */
 
 static const struct error_limit *find_row(const struct error_limit *rows, size_t n,
                                           const char *row)

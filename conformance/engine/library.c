@@ -290,8 +290,6 @@ static void *load_copy(const char *path, int mode, int *file, char error[PLUGIN_
     return handle;
 }
 
-/* ---- Symbols ---- */
-
 /* Sets the function pointer at `function` to a symbol; returns false, and leaves it as it is, if there is none. */
 static bool find_symbol(void *handle, const char *name, void *function)
 {
@@ -331,8 +329,6 @@ static bool add_implementation(struct library *library, const struct implementat
     more[library->n++].backend = backend;
     return true;
 }
-
-/* ---- Opening ---- */
 
 static bool use_plugin(struct library *library, char error[PLUGIN_ERROR])
 {

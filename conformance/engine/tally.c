@@ -2,7 +2,6 @@
  * has the functions of engine.h. */
 #define _POSIX_C_SOURCE 200809L
 #include "tally.h"
-
 #include "conformance/problem/notation.h"
 #include "conformance/problem/signature.h"
 

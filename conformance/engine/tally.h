@@ -1,8 +1,7 @@
 /*
  * Interface between the engine and suites, each of which checks one implementation and reports results.
  *
- * A tally combines the checks of many calls of a kernel into the result of one case. The first failed check decides. A
- * suite of one case:
+ * A tally combines the checks of many calls of a kernel into the result of one case. The first failed check decides:
  *
  *     struct tally t;
  *     if (!tally_begin(&t, run, kernel, POSENC_DTYPE_F32, "memory", NULL, "zeros"))

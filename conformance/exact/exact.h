@@ -4,11 +4,8 @@
  * integers, so that neither libm nor the rounding mode matters. Only exact_add_to_odd() needs rounding to nearest.
  *
  * A value rounded to odd is an f64 whose last bit is 1 unless the value is exact. Rounding it again, to 51 bits or
- * fewer, gives the same result as rounding the exact value. For example, the sine of 1 radian, correctly rounded to f32:
- *
- *     double sine, cosine;
- *     exact_sincos(1.0, &sine, &cosine);
- *     float nearest = exact_round_f32(sine);    // 0x1.aed548p-1
+ * fewer, gives the same result as rounding the exact value. So exact_round_f32() of the sine that exact_sincos(1.0, ...)
+ * computes is the correctly rounded 0x1.aed548p-1.
  */
 #ifndef POSENC_EXACT_H
 #define POSENC_EXACT_H

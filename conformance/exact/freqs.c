@@ -213,8 +213,6 @@ void exact_ggml(const struct posenc_freqs_spec *spec, struct exact_ggml *ggml)
         family->ggml(spec, ggml);
 }
 
-/* ---- All frequencies ---- */
-
 static double attention_factor_of(const struct posenc_freqs_spec *spec)
 {
     const struct scaling_family *family = scaling_find_family(spec);

@@ -287,15 +287,11 @@ static double longrope_attention(const struct posenc_freqs_spec *spec)
     return big_to_double(big_exp(big_divide(log_square, big_integer(2))));
 }
 
-/* ---- proportional ---- */
-
 /* Hugging Face rotates int(partial_rotary_factor * dim // 2) pairs. */
 static bool is_beyond_share(const struct posenc_freqs_spec *spec, int64_t i)
 {
     return (double)(i + 1) > floor(spec->partial_rotary_factor * (double)spec->dim / 2.0);
 }
-
-/* ---- All families ---- */
 
 const struct scaling_family *scaling_find_family(const struct posenc_freqs_spec *spec)
 {

@@ -1,8 +1,6 @@
-/*
- * Faults of memory and side effects, and the backend whose kernels have one of them; see faulty.h. The fault over-read,
- * for example, reads one element behind the last row. Then alibi/bf16/memory/guard-end must fail for every kernel. The table
- * of all faults is near the end.
- */
+/* Faults of memory and side effects, and the backend whose kernels have one of them; see faulty.h. The fault over-read,
+ * for example, reads one element behind the last row, so that alibi/bf16/memory/guard-end must fail. The table of all
+ * faults is near the end. */
 #define _GNU_SOURCE
 #include "faulty.h"
 
@@ -190,7 +188,7 @@ static void differ_in_last_row(struct kernel_call *c)
 /* ---- Offsets ---- */
 
 /* Truncates the strides of all tensors of a role to 32 bits. */
-static void run_with_narrow_strides(struct kernel_call *c, enum tensor_role role)
+static void narrow_strides(struct kernel_call *c, enum tensor_role role)
 {
     for (EACH_TENSOR(row, signature_of(c->kernel))) {
         if (row->form != FORM_TENSOR || row->role != role)
@@ -202,15 +200,9 @@ static void run_with_narrow_strides(struct kernel_call *c, enum tensor_role role
     run_kernel(c);
 }
 
-static void narrow_x_strides(struct kernel_call *c) { run_with_narrow_strides(c, ROLE_X); }
-static void narrow_out_strides(struct kernel_call *c)
-{
-    run_with_narrow_strides(c, ROLE_OUTPUT);
-}
-static void narrow_table_strides(struct kernel_call *c)
-{
-    run_with_narrow_strides(c, ROLE_INPUT);
-}
+static void narrow_x_strides(struct kernel_call *c) { narrow_strides(c, ROLE_X); }
+static void narrow_out_strides(struct kernel_call *c) { narrow_strides(c, ROLE_OUTPUT); }
+static void narrow_table_strides(struct kernel_call *c) { narrow_strides(c, ROLE_INPUT); }
 
 static void take_out_strides_for_x(struct kernel_call *c)
 {
@@ -394,8 +386,6 @@ const struct fault *fault_find(const char *name)
             return fault;
     return NULL;
 }
-
-/* ---- The backend ---- */
 
 static enum posenc_status run_faulty(enum posenc_kernel kernel, union arguments args)
 {

@@ -23,8 +23,6 @@ int64_t oracle_row_position(const struct problem *problem, int64_t r, int64_t pe
     return problem_position(problem, token / problem->tokens, token % problem->tokens);
 }
 
-/* ---- Rows by signature ---- */
-
 /* Adds x * x_scale to the term of a kernel *_add: one fma, with the term rounded to f32 first, as the kernel without x
  * would return it. */
 static void add_input(const struct call *call, int64_t r, int64_t width, double *want)
@@ -58,8 +56,6 @@ void oracle_compute_row(const struct oracle *oracle, int o, int64_t r, double *w
     if (magnitudes && oracle->functions->magnitudes)
         oracle->functions->magnitudes(oracle, r, magnitudes);
 }
-
-/* ---- Creation ---- */
 
 struct oracle *oracle_create(const struct call *call)
 {

@@ -22,7 +22,6 @@ struct oracle {
     struct arena arena; /* holds this struct and all its arrays */
     const struct call *call;
     const struct oracle_functions *functions; /* of the call's signature */
-
     /* sinusoidal, rope_table; arrays have an element for each pair. */
     int64_t n_pairs;
     struct big *turns;      /* turns per position, in numerics mode exact */
@@ -31,7 +30,6 @@ struct oracle {
     struct big *log_zeta;   /* logarithm of the factor of xPos; otherwise NULL */
     double attention_factor;
     struct oracle_angles *angles; /* of the last row that was computed */
-
     /* t5: least distance of each bucket of one direction. */
     int32_t *thresholds;
     int64_t n_thresholds;

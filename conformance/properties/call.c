@@ -118,8 +118,6 @@ static void property_large(struct tally *t, const struct problem *p)
     check_slices(t, p, kernel_has_output_dim(p->kernel, DIM_COLUMN) ? 13 : 1999);
 }
 
-/* ---- Splits ---- */
-
 static void check_split(struct tally *t, const struct problem *p)
 {
     static const int64_t numbers[] = { 1, 2, 3, 7, 64 };
@@ -187,8 +185,6 @@ static void check_slopes(struct tally *t, const struct call *out)
     }
 }
 
-/* ---- Sums ---- */
-
 /* Makes learned_add return the rows themselves: adding -0 changes no value. */
 static void edit_no_x(struct call *call, const void *user)
 {
@@ -207,8 +203,6 @@ static void compare_adjoint(struct tally *t, const struct call *sums, const stru
     require_within(t, element_inner_product(sums, rows->c2p ? rows->c2p : rows->table, &unused),
                    forward, (double)n * 0x1p-24 * magnitudes, "<table, sums> and <rows, g>");
 }
-
-/* ---- All of them ---- */
 
 const struct property properties_call[] = {
     { "in-place", .twin = "in_place=true", .applies_to = kernel_in_place, .problems = "parts" },

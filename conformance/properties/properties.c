@@ -10,7 +10,6 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "properties.h"
-#include "conformance/problem/cases.h"
 #include "conformance/problem/fields.h"
 #include "conformance/problem/storage.h"
 
@@ -206,7 +205,7 @@ void suite_properties(struct suite_run *run, enum posenc_kernel kernel)
             check_property(run, kernel, property);
 }
 
-/* ---- Elements ---- */
+/* ---- Elements, and edits and requirements of all of them ---- */
 
 struct element element_at(const struct call *call, int output, int64_t row)
 {
@@ -245,8 +244,6 @@ float tensor_element_get(struct tensor_element at)
     return storage_get(at.in->dtype, storage_row(at.in, at.row), at.column);
 }
 
-/* ---- Edits ---- */
-
 const float plus_one = 1.0f, minus_zero = -0.0f;
 
 void tensor_repeat_rows(const struct posenc_tensor *in, int64_t n)
@@ -260,8 +257,6 @@ void edit_fill_x(struct call *call, const void *value)
     for (EACH_TENSOR_ELEMENT(at, call_x(call)))
         tensor_element_put(at, *(const float *)value);
 }
-
-/* ---- Requirements of several files ---- */
 
 void element_require(struct tally *t, const struct element *at, float want, const char *what)
 {

@@ -174,7 +174,7 @@ static void check_partial(struct tally *t, const struct call *y)
                 "the channels past rotary_dim are not a copy of the input's bits");
 }
 
-/* ---- Scale ---- */
+/* ---- Norms of heads ---- */
 
 /* Less than half an ulp of the mean of x^2, which is at least 2^-8, and 2^-28 at the smallest scale. */
 static const float negligible_epsilon = 0x1p-64f;
@@ -197,8 +197,6 @@ static void property_scale(struct tally *t, const struct problem *p)
     }
 }
 
-/* ---- One weight ---- */
-
 static void edit_stride(struct call *call, const void *user)
 {
     (void)user;
@@ -212,8 +210,6 @@ static void edit_rank(struct call *call, const void *user)
     *weight = posenc_const_tensor_strided(POSENC_DTYPE_F32, weight->data, 1,
                                           (const int64_t[]){ call->problem.dim }, NULL);
 }
-
-/* ---- All of them ---- */
 
 const struct property properties_rope[] = {
     { "relative", .check_output = check_relative, .problems = "rotations",

@@ -7,7 +7,6 @@
  *                       to half way, is rounded to the right one (quick runs store one in sixteen)
  */
 #include "properties.h"
-
 #include "conformance/engine/judge.h"
 
 #include <math.h>
@@ -184,17 +183,13 @@ static void edit_every(struct call *call, const void *user)
             (uint16_t)(at.row * x->shape[x->rank - 1] + at.column);
 }
 
-/* Returns true for sums over tokens. */
-static bool is_gradient(enum posenc_kernel kernel)
-{
-    return !kernel_on_scores(kernel) && !kernel_has_output_dim(kernel, DIM_TOKEN);
-}
-
 /* Returns the value of pattern i in x. A gradient adds it to +0, which turns -0 into +0. */
 static struct input pattern_of(const struct problem *p, int64_t i)
 {
     const float value = (float)value_of_bits(p->dtype, (unsigned)i);
-    return (struct input){ value, value == 0.0f && is_gradient(p->kernel) ? 0.0f : value };
+    const bool is_gradient =
+        !kernel_on_scores(p->kernel) && !kernel_has_output_dim(p->kernel, DIM_TOKEN);
+    return (struct input){ value, value == 0.0f && is_gradient ? 0.0f : value };
 }
 
 /* Requires that each value was kept. */

@@ -103,8 +103,6 @@ static void check_frequency(struct tally *t, const struct call *table)
     }
 }
 
-/* ---- Layouts ---- */
-
 static void compare_layouts(struct tally *t, const struct call *halves,
                             const struct call *interleaved)
 {
@@ -290,8 +288,6 @@ static void check_padding(struct tally *t, const struct call *out)
         element_require(t, &at, out->table[published[at.row] * out->problem.dim + at.column],
                         "at the published position");
 }
-
-/* ---- All of them ---- */
 
 const struct property properties_tables[] = {
     { "linear-map", .check_output = check_linear_map, .problems = "tables",

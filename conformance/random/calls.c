@@ -109,8 +109,6 @@ static bool fill_block(const struct call_test *t, bool with_error)
     return true;
 }
 
-/* ---- One answer ---- */
-
 struct call_answer {
     struct guard_result result;
     struct posenc_error error;
@@ -275,8 +273,6 @@ static bool check_prepared(struct call_test *t, const struct posenc_backend *bac
     return check_answer(t, &a, (unsigned)ANY_STATUS) &&
            check_same(t, &a, plain, "a prepared call");
 }
-
-/* ---- All answers ---- */
 
 /* Requires the same bits of the backend scalar, if the backend is of its family. This library's scalar cannot read the
  * frequencies of another library. */

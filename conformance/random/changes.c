@@ -4,7 +4,6 @@
  * unchanged arguments, so a test with fewer changes makes the same ones.
  */
 #include "calls.h"
-
 #include "base/text/text.h"
 
 #include <stdio.h>
@@ -189,8 +188,6 @@ static void change_element(struct call_test *t, struct random_state *d, const st
                     o->row->name, (long long)e->whole, e->real);
 }
 
-/* ---- Rows ---- */
-
 /* Adds a first dimension of size 1, or drops the first one. */
 static void change_rank(struct call_test *t, const struct operand *o, bool add)
 {
@@ -247,8 +244,6 @@ static void change_row(struct call_test *t, struct random_state *d, const struct
     else
         change_place(t, d, o);
 }
-
-/* ---- Other arguments ---- */
 
 /* Claims a size of an older or newer struct, or one that no struct has. */
 static void change_size(struct call_test *t, struct random_state *d)

@@ -8,15 +8,12 @@
  * without a row are drawn first.
  */
 #include "random.h"
-
 #include "base/text/text.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- The table ---- */
 
 /* Flags of a row: restrictions to some kernels, and how sizes are drawn. */
 enum {
@@ -36,7 +33,7 @@ enum { MOST_CLASSES_OF_RULE = 14 };
 struct value_rule {
     const char *fields, *signatures; /* names with spaces between; NULL: any signature */
     unsigned flags;
-    /* Of a number, up to the first CLASS_UNUSED; none: the field keeps its default. */
+    /* Classes of a number, up to the first CLASS_UNUSED. Without any, the field keeps its default. */
     struct value_class classes[MOST_CLASSES_OF_RULE + 1];
     unsigned members; /* of an enum, as bits */
 };
@@ -208,7 +205,7 @@ static void add_class(struct factors *factors, struct factor *f, struct value_cl
     f->n_classes++;
 }
 
-/* Adds the classes of a number. Of several large ones, the last alone counts as large. */
+/* Adds the classes of a number. Only the last of several large ones counts as large. */
 static void add_number_classes(struct factors *factors, struct factor *f, bool with_large)
 {
     if (f->rule < 0)
@@ -302,8 +299,6 @@ void factors_init(struct factors *factors, enum posenc_kernel kernel, bool with_
         factors->n += f->n_classes > 0;
     }
 }
-
-/* ---- Questions about factors ---- */
 
 /* Returns true if a tensor has no strides of its own, and so depends on pad and token_major of the problem. */
 static bool has_dense_tensor(const struct problem *p)

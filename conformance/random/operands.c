@@ -352,8 +352,6 @@ static void fill_operands(struct call_test *t)
             memcpy(t->buffers[r].saved, t->buffers[r].data, t->buffers[r].bytes);
 }
 
-/* ---- Memory of a test ---- */
-
 void call_test_place(struct call_test *t, enum guard_mode mode)
 {
     struct operand *all = t->after.operands;

@@ -9,9 +9,7 @@
  * Tensors lie in guarded memory, alternately at the start and the end of their pages. The first failure is shrunk.
  */
 #include "calls.h"
-
 #include "base/clock.h"
-#include "conformance/problem/cases.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -317,8 +315,6 @@ static void check_calls(struct random_suite *r)
             right = check_calls_of(r, problem, i);
     }
 }
-
-/* ---- The suite ---- */
 
 void suite_random(struct suite_run *run, enum posenc_kernel kernel)
 {

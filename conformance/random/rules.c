@@ -324,8 +324,6 @@ static void judge_distances(struct judge *j)
     reject_if(j, first > least || most - first >= f->extent[DIM_COLUMN], STATUS(SHAPE));
 }
 
-/* ---- A whole call ---- */
-
 static void judge_operand(struct judge *j, const struct operand *o)
 {
     const bool unread_x = o->row->role == ROLE_X && !kernel_takes_x(j->f->kernel);

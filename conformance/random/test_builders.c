@@ -14,8 +14,6 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- Calls ---- */
-
 static int failures;
 static struct tensor_allocator memory; /* of outputs */
 
@@ -174,8 +172,6 @@ static void check_indices(void)
     REJECTS(SHAPE, posenc_deberta_index(3, 5, 0, 4098, 9000, out, NULL));
     REJECTS(SHAPE, posenc_deberta_index(3, 5, FAR, 4, 5, out, NULL));
 }
-
-/* ---- Names ---- */
 
 static bool names_are_right(void)
 {

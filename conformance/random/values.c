@@ -1,9 +1,6 @@
-/*
- * Draws values: random numbers, numbers of a class, lists, and strides; see random.h.
- *
- * For "heads from 2 to 8" it draws a number, for "x.stride backward" the strides of x with one of them negative. The
- * classes of a list are the ways to draw it, such as "dense", "gaps" and "backward".
- */
+/* Draws values: random numbers, numbers of a class, lists, and strides; see random.h. For "heads from 2 to 8" it draws a
+ * number, for "x.stride backward" the strides of x with one of them negative. The classes of a list are the ways to
+ * draw it, such as "dense", "gaps" and "backward". */
 #include "random.h"
 
 #include <float.h>
@@ -302,8 +299,6 @@ static bool draw_token_strides(const struct factor *f, enum token_way way, struc
         layout->stride[0] = -layout->stride[0];
     return true;
 }
-
-/* ---- Any factor ---- */
 
 /* Elements of outputs never share memory, and only outer dimensions can be swapped. */
 const char *const *value_list_names(const struct field *field, const struct tensor_spec *row,

@@ -15,7 +15,6 @@
  */
 #include "suites.h"
 #include "conformance/engine/judge.h"
-#include "conformance/problem/cases.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -29,7 +28,7 @@ static int64_t range_start(int range) { return range ? position_range_end(range 
 
 /* ---- Scans ---- */
 
-/* What a set of frequencies draws, each with random numbers of its own. */
+/* Draws of a set of frequencies, each with random numbers of its own. */
 enum scan_stream { STREAM_ARRAY = 77, STREAM_TIMES = 78, STREAM_RUNS = 1000000 };
 
 /* Returns the largest power of two up to p, or 1. */
@@ -41,8 +40,8 @@ static int64_t power_below(int64_t p)
     return power;
 }
 
-/* Draws n positions in [lo, hi), every other one negative. Of 8, one is near an end, one around a multiple of 64, one
- * around a power of two, and the others are random. */
+/* Draws n positions in [lo, hi), every other one negative. Each group of 8 has one near an end, one around a multiple of
+ * 64, one around a power of two, and five random ones. */
 static void draw_positions(int64_t *to, int64_t n, int64_t lo, int64_t hi, uint64_t seed)
 {
     for (int64_t i = 0; i < n; i++) {

@@ -13,7 +13,6 @@
  */
 #include "suites.h"
 #include "conformance/engine/library.h"
-#include "conformance/readers/vectors.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -31,8 +30,6 @@ struct runner {
     struct case_counts counts[MOST_BACKENDS];
     size_t n_backends, n_except;
 };
-
-/* ---- Arguments ---- */
 
 /* Returns NULL, or the reason why a backend cannot run here. */
 static const char *add_backend(struct runner *run, const struct posenc_backend *backend)
@@ -90,8 +87,6 @@ static bool read_arguments(int argc, char **argv, struct runner *run)
     }
     return true;
 }
-
-/* ---- Results ---- */
 
 /* Counts a result, and prints a failure; a conf_sink. */
 static void on_result(void *user, const struct conf_result *r)

@@ -41,11 +41,6 @@ enum sizes_case { SIZES, FAR_STRIDES, MANY_ROWS, VALUES, SIZES_CASES };
 static const char *const case_name[SIZES_CASES] = { "sizes", "far-strides", "many-rows",
                                                     "values" };
 
-static bool is_named(const struct problem_line *line, enum sizes_case name)
-{
-    return strcmp(line->name, case_name[name]) == 0;
-}
-
 static bool needs_space(enum sizes_case name)
 {
     return name == FAR_STRIDES || name == MANY_ROWS;
@@ -91,8 +86,8 @@ static bool is_selected_line(const struct suite_run *run, const struct problem_l
                              enum sizes_case name)
 {
     const struct problem *p = &line->problem;
-    return p->kernel == kernel && p->dtype == dtype && is_named(line, name) &&
-           (!*line->flags || run->options->full) &&
+    return p->kernel == kernel && p->dtype == dtype &&
+           strcmp(line->name, case_name[name]) == 0 && (!*line->flags || run->options->full) &&
            (run->backend->f16_bf16 || problem_is_f32(p));
 }
 
@@ -122,7 +117,7 @@ static bool is_known_line(const struct problem_line *line)
 {
     bool known = false;
     for (enum sizes_case name = SIZES; name < SIZES_CASES; name++)
-        known = known || is_named(line, name);
+        known = known || strcmp(line->name, case_name[name]) == 0;
     return known;
 }
 
@@ -175,8 +170,6 @@ static void check_gaps(struct tally *t, struct guard *guard, enum posenc_kernel 
     if (!has_space)
         tally_skip(t, no_space);
 }
-
-/* ---- The suite ---- */
 
 void check_sizes(struct suite_run *run, enum posenc_kernel kernel)
 {

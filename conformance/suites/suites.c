@@ -1,7 +1,5 @@
-/*
- * Runs suites, kernel by kernel; see suites.h. If a backend cannot run here, each of its kernels gets a result with the
- * reason: "alibi/f32/unsupported". A provided kernel that no case runs is a failure: "alibi/f32/never-entered".
- */
+/* Runs suites, kernel by kernel; see suites.h. If a backend cannot run here, each of its kernels gets a result with the
+ * reason: "alibi/f32/unsupported". A provided kernel that no case runs is a failure: "alibi/f32/never-entered". */
 #include "suites.h"
 #include "conformance/properties/properties.h"
 #include "conformance/random/random.h"

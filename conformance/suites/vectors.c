@@ -11,7 +11,6 @@
  */
 #include "suites.h"
 #include "conformance/engine/judge.h"
-#include "conformance/problem/cases.h"
 
 #include <stdio.h>
 #include <stdlib.h>
