@@ -1,4 +1,6 @@
-/* Timing harness: times backends on cases, with rooflines and an A/A control in the same rounds. */
+/* Timing harness of posenc bench and posenc tune: times backends on cases, with rooflines and an A/A control in the same
+ * rounds. For each backend of each case a sink gets a result, for example: rope_half/f32/given/l2 on avx2 takes 21000 ns,
+ * 50 GB/s, 0.93 of its roofline. */
 #ifndef POSENC_BENCH_H
 #define POSENC_BENCH_H
 
@@ -6,7 +8,8 @@
 
 struct bench_case {
     char id[96]; /* kernel/dtype/numerics/shape, e.g. rope_half/f32/given/llama-3.1-8b-decode */
-    const char *level; /* of memory, bench_level() of its working set: "L1", ... "DRAM" */
+    const char
+        *level; /* of memory, bench_level() of its working set: "L1", "L2", "L3", "DRAM" */
     struct problem problem;
     uint64_t max_bytes; /* tuning: largest footprint of its level; else 0 */
 };
@@ -21,6 +24,7 @@ enum bench_outcome {
 
 enum { MOST_TUNING_ROUNDS = 21 };
 
+/* Result of a backend on a case. Ratios are speedups, at most 1 for a lower bound that holds. */
 struct bench_result {
     const struct bench_case *bench_case;
     const struct posenc_backend *backend;
@@ -38,8 +42,8 @@ struct bench_result {
     const char *limit_kind;     /* of the roofline or loop that shows it, or "call" */
     const char *limit_variant;  /* of that roofline or loop, or the backend of that call */
     double limit_gbps, limit_ratio;
-    double vs_libm, vs_autovec; /* speedup over them; 0: unknown */
-    double control_pct;         /* A/A control: difference of a backend from itself */
+    double vs_libm, vs_autovec; /* speedup over the fastest backend of that kind; 0: unknown */
+    double control_pct;         /* A/A control: difference of a backend from itself, per cent */
     /* Tuning: posenc_footprint() of the call, and the time of a call in each round. */
     uint64_t footprint;
     double sample_ns[MOST_TUNING_ROUNDS];
@@ -47,10 +51,10 @@ struct bench_result {
 typedef void bench_sink(void *user, const struct bench_result *result);
 
 struct bench_options {
-    bool full;   /* more rounds, all levels of memory */
-    bool tuning; /* only find the fastest backend of each case (tuning.c) */
-    int threads;
-    double time_limit_s; /* time limit; 0: default of the mode */
+    bool full;           /* more rounds, all levels of memory */
+    bool tuning;         /* only find the fastest backend of each case (tuning.c) */
+    int threads;         /* below 2: one */
+    double time_limit_s; /* of the whole run; 0: 300 if `full`, otherwise 90 */
     uint64_t seed;
     /* Callbacks; each may be NULL and gets the sink's `user`. stop() is called between rounds; true ends the run
      * without the current case. */
@@ -75,7 +79,6 @@ size_t bench_footprint_cases(const bool kernels[POSENC_KERNEL_COUNT],
                              struct bench_case **cases);
 /* Returns the level of memory that holds so many bytes: "L1", "L2", "L3" or "DRAM". */
 const char *bench_level(size_t bytes);
-bool bench_in_caches(size_t bytes); /* not "DRAM" */
 
 /* Allocates the cases of a tuning: for each kernel and dtype that is set (none: all), one in each level of memory,
  * nearest first. DRAM is twice the last cache, 64 to 128 MiB, which keeps the setup short. A machine whose last cache

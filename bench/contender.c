@@ -11,22 +11,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { LINE = 16, BLOCK = 2048 }; /* floats */
+enum { LINE_FLOATS = 16, BLOCK_FLOATS = 2048 }; /* of a cache line, and 8 KiB */
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* ---- Memory ---- */
 
-enum { PAGE = 4096, LINE_BYTES = 64, STEP = 39, FILL = 0x3f };
+enum { PAGE = 4096, LINE_BYTES = 64, LINES_APART = 39, FILL_BYTE = 0x3f };
 
-/* Steps of 39 lines reach all 64 lines of a page. The first buffers are at lines 39, 14, 53, 28, 3, 42, 17, 56: none is
- * within 3 lines of another. The line before a buffer stores the pointer to free. */
+/* Each buffer starts 39 lines further within a page than the one before, which reaches all 64 lines. The first buffers are
+ * at lines 39, 14, 53, 28, 3, 42, 17, 56: none is within 3 lines of another. The line before a buffer stores the pointer to
+ * free. */
 static void *get_buffer(void *user, size_t bytes, int64_t offset_bytes, char role)
 {
     unsigned *count = user;
     (void)role;
     *count += 1;
-    size_t line = (size_t)*count * STEP % (PAGE / LINE_BYTES);
+    size_t line = (size_t)*count * LINES_APART % (PAGE / LINE_BYTES);
     if (line == 0)
         line = PAGE / LINE_BYTES;
     const size_t start = line * LINE_BYTES + (size_t)offset_bytes % LINE_BYTES,
@@ -34,7 +35,7 @@ static void *get_buffer(void *user, size_t bytes, int64_t offset_bytes, char rol
     void *base;
     if (size < bytes || posix_memalign(&base, PAGE, size) != 0)
         return NULL;
-    memset(base, FILL, size);
+    memset(base, FILL_BYTE, size);
     char *data = (char *)base + start;
     memcpy(data - (uintptr_t)data % LINE_BYTES - LINE_BYTES, &base, sizeof base);
     return data;
@@ -71,19 +72,18 @@ static int64_t elements_of(const struct posenc_tensor *t)
     return n;
 }
 
-/* Lists the streams, at most two, that a call reads beside x and that problem_bytes() counts. Returns their number. */
-static int other_streams(const struct call *call, struct stream *list)
+/* Lists the tensors, at most two, that a call reads beside x and that problem_bytes() counts. Returns their number. */
+static int list_other_streams(struct call *call, struct stream *list)
 {
     const struct problem *p = &call->problem;
     int n = 0;
     for (EACH_TENSOR(row, signature_of(p->kernel)))
         if (row->role == ROLE_INPUT && row->form == FORM_TENSOR && tensor_moved(p, row) > 0)
-            list[n++] = stream_of(call_argument((struct call *)(uintptr_t)call, row),
-                                  tensor_moved(p, row));
+            list[n++] = stream_of(call_argument(call, row), tensor_moved(p, row));
     return n;
 }
 
-/* Chooses the roofline of a call, which moves the call's own tensors. */
+/* Chooses the roofline of a call by the number of tensors that it reads: the roofline moves the same tensors. */
 static void choose_roofline(struct timed_call *timed)
 {
     struct call *call = timed->call;
@@ -93,24 +93,26 @@ static void choose_roofline(struct timed_call *timed)
     for (int o = 0; o < call->n_outputs; o++) {
         const struct output *out = &call->outputs[o];
         timed->dst[o] = out->tensor.data;
-        timed->n[o] = stream_of(&out->tensor, out->rows * out->width).n;
+        timed->dst_floats[o] = stream_of(&out->tensor, out->rows * out->width).n;
     }
     if (call->x)
         reads[n++] = stream_of(x, elements_of(x));
-    n += other_streams(call, reads + n);
+    n += list_other_streams(call, reads + n);
     if (n == 1 && call->problem.in_place && kernel_in_place(call->problem.kernel)) {
         timed->roofline = BOUND_in_place; /* of the channels that are rotated */
-        timed->n[0] = (int64_t)(problem_bytes(&call->problem) / 2 / sizeof(float));
-    } else if (n == 1 && reads[0].n > timed->n[0]) { /* a sum, whose output stays in cache */
-        timed->roofline = BOUND_add;
+        timed->dst_floats[0] = (int64_t)(problem_bytes(&call->problem) / 2 / sizeof(float));
+    } else if (n == 1 && reads[0].n > timed->dst_floats[0]) {
+        timed->roofline =
+            BOUND_add; /* a sum of many inputs to few outputs, which stay in cache */
         reads[1] = reads[0];
-        reads[0] = (struct stream){ timed->dst[0], timed->n[0] };
+        reads[0] = (struct stream){ timed->dst[0], timed->dst_floats[0] };
     } else {
-        static const enum roofline_kind kind_by_reads[] = { BOUND_store, BOUND_copy, BOUND_add,
-                                                            BOUND_add };
+        static const enum bound_kind kind_by_reads[] = { BOUND_store, BOUND_copy, BOUND_add,
+                                                         BOUND_add };
         timed->roofline = kind_by_reads[n];
     }
-    timed->conversion = loop_work_of_conversion(call, timed->n[0] + timed->n[1]);
+    timed->conversion =
+        loop_work_of_conversion(call, timed->dst_floats[0] + timed->dst_floats[1]);
     timed->work = loop_work_of_kernel(call);
     timed->src = reads[0];
     timed->add[0] = reads[1];
@@ -119,7 +121,8 @@ static void choose_roofline(struct timed_call *timed)
 
 /* ---- Shares and partial calls ---- */
 
-/* Makes the partial call of half a dimension, rounded down to groups of `together`. Returns false if that is empty. */
+/* Makes the partial call of half a dimension, rounded down to a multiple of `together`. Returns false if the kernel cannot
+ * be cut there, or the half is empty. */
 static bool cut_half(struct timed_call *timed, enum dim dim, int64_t together)
 {
     const struct signature *s = signature_of(timed->call->problem.kernel);
@@ -133,39 +136,42 @@ static bool cut_half(struct timed_call *timed, enum dim dim, int64_t together)
     return false;
 }
 
-/* Makes the partial call of half of the rows, if possible a multiple of eight, which kernels process together. A single
- * row is cut by half of its heads. */
+/* Makes the partial call by the first cut that is possible: half of the rows, best a multiple of eight, which kernels
+ * process together; for a single row half of its heads. */
 static void cut_partial_call(struct timed_call *timed)
 {
     enum { TOGETHER = 8 };
-
+    static const struct {
+        enum dim dim;
+        int64_t together;
+    } cuts[] = { { DIM_TOKEN, TOGETHER }, { DIM_QUERY, TOGETHER }, { DIM_TOKEN, 1 },
+                 { DIM_QUERY, 1 },        { DIM_HEAD, TOGETHER },  { DIM_HEAD, 1 },
+                 { DIM_BATCH, 1 } };
     timed->partial_share = 0.0;
-    (void)(cut_half(timed, DIM_TOKEN, TOGETHER) || cut_half(timed, DIM_QUERY, TOGETHER) ||
-           cut_half(timed, DIM_TOKEN, 1) || cut_half(timed, DIM_QUERY, 1) ||
-           cut_half(timed, DIM_HEAD, TOGETHER) || cut_half(timed, DIM_HEAD, 1) ||
-           cut_half(timed, DIM_BATCH, 1));
+    for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++)
+        if (cut_half(timed, cuts[i].dim, cuts[i].together))
+            return;
 }
 
-/* Returns share `member` of n of [0, total); its ends are multiples of `grain`, except for the last end. */
-static void share_of(int64_t total, int64_t grain, int member, int n, int64_t *begin,
-                     int64_t *end)
+/* Returns the range of floats of thread `member` of n, in whole cache lines except for the last end. */
+static void share_of(int64_t floats, int member, int n, int64_t *begin, int64_t *end)
 {
-    const int64_t grains = (total + grain - 1) / grain;
-    *begin = smaller(grains * member / n * grain, total);
-    *end = smaller(grains * (member + 1) / n * grain, total);
+    const int64_t lines = (floats + LINE_FLOATS - 1) / LINE_FLOATS;
+    *begin = smaller(lines * member / n * LINE_FLOATS, floats);
+    *end = smaller(lines * (member + 1) / n * LINE_FLOATS, floats);
 }
 
 /* Makes share `member` of n of a call by posenc_split(), in the call's memory. Returns false if it is empty. */
 static bool slice_call(const struct call *call, int member, int n, struct call *slice)
 {
-    bool left = true;
     *slice = *call;
     if (posenc_split(call->problem.kernel, &call->args, member, n, &slice->args, NULL))
         return false;
     const struct posenc_tensor *out = call_out(slice);
     for (int d = 0; d < out->rank; d++)
-        left = left && out->shape[d] > 0;
-    return left;
+        if (out->shape[d] <= 0)
+            return false;
+    return true;
 }
 
 void timed_call_cut(struct timed_call *timed)
@@ -218,10 +224,11 @@ void timed_call_make_repeatable(struct call *call)
 {
     if (!call->problem.in_place || !call->x)
         return;
-    const size_t at = signature_argument(signature_of(call->problem.kernel), MEMBER(x_scale));
     const float one = 1.0f;
-    if (at)
-        memcpy((char *)&call->args + at, &one, sizeof one);
+    const size_t x_scale_offset =
+        signature_argument(signature_of(call->problem.kernel), MEMBER(x_scale));
+    if (x_scale_offset) /* 0: the kernel has no x_scale */
+        memcpy((char *)&call->args + x_scale_offset, &one, sizeof one);
     if (call->problem.kernel == POSENC_KERNEL_ROPE_QK_NORM)
         make_weights_one(&call->args.rope_qk_norm);
 }
@@ -231,31 +238,26 @@ void timed_call_make_repeatable(struct call *call)
 struct contender contender_of_backend(const struct timed_call *timed,
                                       const struct posenc_backend *backend)
 {
-    return (struct contender){ .timed = timed, .backend = backend, .times = 1.0 };
+    return (struct contender){ .timed = timed, .backend = backend, .sample_scale = 1.0 };
 }
 
-struct contender contender_of_roofline(const struct timed_call *timed,
-                                       const struct roofline_variant *roofline)
+struct contender contender_of_bound(const struct timed_call *timed,
+                                    const struct bound_variant *bound,
+                                    const struct loop_work *work)
 {
-    return (struct contender){ .timed = timed, .roofline = roofline, .times = 1.0 };
-}
-
-struct contender contender_of_loop(const struct timed_call *timed,
-                                   const struct roofline_variant *loop,
-                                   const struct loop_work *work)
-{
-    struct contender c = { .timed = timed, .roofline = loop, .work = work };
-    c.blocks = loop_sample_blocks(work, timed->threads, &c.times);
+    struct contender c = { .timed = timed, .bound = bound, .work = work, .sample_scale = 1.0 };
+    if (work)
+        c.blocks = loop_sample_blocks(work, timed->threads, &c.sample_scale);
     return c;
 }
 
-/* Returns the floats of the outputs that a loop writes in the shares of all threads; 0 if it writes none in one. */
+/* Returns the floats that a loop over the outputs writes in the shares of all threads; 0 if one thread writes none. */
 static int64_t covered_floats(const struct timed_call *timed, const struct loop_work *work)
 {
     int64_t all = 0, begin, end;
-    for (int o = 0; o < MAX_OUTPUTS && timed->n[o] > 0; o++)
+    for (int o = 0; o < MAX_OUTPUTS && timed->dst_floats[o] > 0; o++)
         for (int i = 0; i < timed->threads; i++) {
-            share_of(timed->n[o], LINE, i, timed->threads, &begin, &end);
+            share_of(timed->dst_floats[o], i, timed->threads, &begin, &end);
             const int64_t share = loop_covered_floats(work, end - begin);
             if (share == 0)
                 return 0;
@@ -264,87 +266,88 @@ static int64_t covered_floats(const struct timed_call *timed, const struct loop_
     return all;
 }
 
-struct contender contender_of_loop_in_tensors(const struct timed_call *timed,
-                                              const struct roofline_variant *loop,
-                                              const struct loop_work *work)
+void contender_move_to_tensors(struct contender *loop)
 {
-    struct contender c = contender_of_loop(timed, loop, work);
-    const bool alike = !work->reads || (timed->src.n == timed->n[0] && timed->n[1] == 0);
-    const bool in_caches = bench_in_caches(problem_working_set(&timed->call->problem));
-    const bool over = work->in_tensors && alike && in_caches;
-    const int64_t floats = over ? covered_floats(timed, work) : 0;
+    const struct timed_call *timed = loop->timed;
+    const struct loop_work *work = loop->work;
+    const bool has_inputs =
+        !work->reads || (timed->src.n == timed->dst_floats[0] && timed->dst_floats[1] == 0);
+    const size_t bytes = problem_working_set(&timed->call->problem);
+    const bool in_caches = strcmp(bench_level(bytes), "DRAM") != 0;
+    const int64_t floats =
+        work->in_tensors && has_inputs && in_caches ? covered_floats(timed, work) : 0;
     if (floats > 0) {
-        c.blocks = 0;
-        c.times = (double)work->floats / (double)floats;
+        loop->blocks = 0;
+        loop->sample_scale = (double)work->floats / (double)floats;
     }
-    return c;
 }
 
 /* ---- Running contenders ---- */
 
-/* Returns the position in a repeated stream for offset `at` of dst. Reduces *length to the rest of the stream. */
-static const float *read_from(const struct stream *stream, int64_t at, int64_t *length)
+/* Returns the data of a repeated stream at an offset of dst; NULL: no stream. Reduces *length to the rest of the stream. */
+static const float *stream_at(const struct stream *stream, int64_t offset, int64_t *length)
 {
     if (!stream->data)
         return NULL;
-    const int64_t from = at % stream->n;
+    const int64_t from = offset % stream->n;
     *length = smaller(*length, stream->n - from);
     return stream->data + from;
 }
 
-/* Runs a thread's share of the roofline. Further passes run over blocks of dst that are in the nearest cache. */
-static void run_roofline(const struct timed_call *timed, roofline_function *roofline,
-                         int member, int n)
+/* Runs a thread's share of the roofline. If dst is written in several passes, these run over blocks that stay in the
+ * nearest cache. */
+static void run_roofline(const struct timed_call *timed, bound_function *roofline, int member,
+                         int n)
 {
-    for (int o = 0; o < MAX_OUTPUTS && timed->n[o] > 0; o++) {
-        const int64_t passes = timed->add[0].n / timed->n[o];
-        const bool again = passes > 1 || timed->add[1].data;
+    for (int o = 0; o < MAX_OUTPUTS && timed->dst_floats[o] > 0; o++) {
+        const int64_t passes = timed->add[0].n / timed->dst_floats[o];
+        const bool in_blocks = passes > 1 || timed->add[1].data;
         int64_t begin, end, length;
-        share_of(timed->n[o], LINE, member, n, &begin, &end);
+        share_of(timed->dst_floats[o], member, n, &begin, &end);
         for (; begin < end; begin += length) {
             float *dst = timed->dst[o] + begin;
-            length = again ? smaller(end - begin, BLOCK) : end - begin;
-            const float *src = read_from(&timed->src, begin, &length), *add = NULL,
-                        *more = NULL;
+            length = in_blocks ? smaller(end - begin, BLOCK_FLOATS) : end - begin;
+            const float *src = stream_at(&timed->src, begin, &length), *add = NULL,
+                        *second_add = NULL;
             if (passes > 1)
                 add = timed->add[0].data + begin * passes;
             else
-                add = read_from(&timed->add[0], begin, &length);
-            more = read_from(&timed->add[1], begin, &length);
+                add = stream_at(&timed->add[0], begin, &length);
+            second_add = stream_at(&timed->add[1], begin, &length);
             roofline(dst, src, add, (size_t)length);
-            for (int64_t k = 1; k < passes; k++)
-                roofline(dst, dst, add + k * length, (size_t)length);
-            if (more)
-                roofline(dst, dst, more, (size_t)length);
+            for (int64_t pass = 1; pass < passes; pass++)
+                roofline(dst, dst, add + pass * length, (size_t)length);
+            if (second_add)
+                roofline(dst, dst, second_add, (size_t)length);
         }
     }
 }
 
 /* Runs a thread's share of a loop over the call's tensors. */
-static void run_loop_over(const struct contender *c, int member, int n)
+static void run_loop_over_tensors(const struct contender *c, int member, int n)
 {
     const struct timed_call *timed = c->timed;
-    for (int o = 0; o < MAX_OUTPUTS && timed->n[o] > 0; o++) {
+    for (int o = 0; o < MAX_OUTPUTS && timed->dst_floats[o] > 0; o++) {
         int64_t begin, end;
-        share_of(timed->n[o], LINE, member, n, &begin, &end);
-        loop_run_over_tensor(c->roofline, c->work, &timed->blocks[member],
-                             timed->dst[o] + begin,
+        share_of(timed->dst_floats[o], member, n, &begin, &end);
+        loop_run_over_tensor(c->bound, c->work, &timed->blocks[member], timed->dst[o] + begin,
                              c->work->reads ? timed->src.data + begin : NULL, end - begin);
     }
 }
 
-static void run_share(void *user, int member, int n)
+/* Runs the share of thread `member` of n: a team_work function. */
+static void run_share(void *contender, int member, int n)
 {
-    struct contender *c = user;
+    struct contender *c = contender;
     const struct timed_call *timed = c->timed;
     if (c->work && c->blocks == 0)
-        run_loop_over(c, member, n);
+        run_loop_over_tensors(c, member, n);
     else if (c->work)
-        loop_run(c->roofline, c->work, &timed->blocks[member], c->blocks);
+        loop_run(c->bound, c->work, &timed->blocks[member], c->blocks);
     else if (c->partial)
         timed->status[member] = call_run(timed->partial, c->backend);
-    else if (c->roofline)
-        run_roofline(timed, c->roofline->function, member, n);
+    else if (c->bound)
+        run_roofline(timed, c->bound->function, member, n);
     else if (!timed->idle[member])
         timed->status[member] = call_run(&timed->slices[member], c->backend);
 }

@@ -53,20 +53,21 @@ class Collector : public benchmark::BenchmarkReporter
     std::ostream nowhere_;
 };
 
+/* Sets the flags of Google Benchmark, at the first call. */
 void initialise()
 {
     static bool done = false;
     if (done)
         return;
-    std::string words[] = { "posenc",
+    std::string flags[] = { "posenc",
                             "--benchmark_list_tests=false",
                             "--benchmark_filter=.",
                             "--benchmark_out=",
                             "--benchmark_repetitions=1",
                             "--benchmark_enable_random_interleaving=false" };
     std::vector<char *> argv;
-    for (std::string &word : words)
-        argv.push_back(&word[0]);
+    for (std::string &flag : flags)
+        argv.push_back(&flag[0]);
     int argc = static_cast<int>(argv.size());
     argv.push_back(nullptr);
     benchmark::Initialize(&argc, argv.data());

@@ -1,5 +1,5 @@
 /*
- * C interface to Google Benchmark, the only C++ of the project.
+ * C interface to Google Benchmark for rounds.c. Its implementation, gbench.cc, is the only C++ of the project.
  *
  * Google Benchmark provides the clock, the calibrated number of iterations, and the timed loop with compiler barriers. It
  * does not provide the order: its random interleaving shuffles all repetitions of a run, so that those of one contender
@@ -16,6 +16,7 @@
 extern "C" {
 #endif
 
+/* Sample to time, and its result. */
 struct gbench_sample {
     void (*call)(void *user); /* one iteration */
     void *user;

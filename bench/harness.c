@@ -17,10 +17,9 @@
  * Rotations in place keep norms: after a million calls of a matrix that is orthogonal to 2^-24 data are
  * still within 6 %. For sums and norms see timed_call_make_repeatable().
  */
-#include "bench.h"
-#include "base/machine/machine.h"
 #include "harness.h"
 #include "base/clock.h"
+#include "base/machine/machine.h"
 #include "conformance/problem/signature.h"
 
 #include <math.h>
@@ -28,8 +27,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double LEAST_SHARE_S =
-    0.1; /* for the rounds of a case whose checks used up its share */
+/* Seconds for the rounds of a case whose checks used up its share of the time. */
+static const double LEAST_SHARE_S = 0.1;
+/* Most rounds of a quick and of a full run, and fewest rounds of a contender that is not slow. */
 enum { QUICK_ROUNDS = 31, FULL_ROUNDS = 61, GOOD_ROUNDS = 8 };
 
 /* ---- Contenders of a case ---- */
@@ -39,7 +39,7 @@ bool bench_is_stopped(const struct bench_session *session)
     return session->options->stop && session->options->stop(session->user);
 }
 
-/* Rejects all backends that are not rejected yet. */
+/* Rejects all backends that are not rejected yet, for the same reason. */
 static void reject_all(struct case_run *run, enum bench_outcome outcome, const char *reason)
 {
     for (size_t i = 0; i < run->n_backends; i++)
@@ -47,6 +47,7 @@ static void reject_all(struct case_run *run, enum bench_outcome outcome, const c
             contender_reject(&run->rounds.contenders[i], outcome, reason);
 }
 
+/* Reports the backend that is called next, to the caller of bench_run(). */
 static void report_call(void *user, const struct posenc_backend *backend)
 {
     const struct case_run *run = user;
@@ -66,7 +67,7 @@ struct contender *case_find_fastest(const struct case_run *run)
     return best;
 }
 
-/* Computes the reference output by `scalar`. Returns false after rejecting all backends. */
+/* Computes the reference output by `scalar`. On failure rejects all backends and returns false. */
 static bool take_reference(struct case_run *run, struct output_check *check)
 {
     const struct posenc_backend *scalar = posenc_backend_find("scalar");
@@ -104,6 +105,7 @@ void case_check(struct case_run *run)
     output_check_destroy(check);
 }
 
+/* Adds all backends, and rejects those that cannot be timed. */
 static void add_backends(struct case_run *run, const struct posenc_backend *const *backends)
 {
     const struct bench_case *now = run->bench_case;
@@ -133,11 +135,11 @@ static void add_control_and_limits(struct case_run *run)
     run->control = &run->rounds.contenders[run->rounds.n++];
     *run->control = *run->control_of;
     run->control->is_copy = true;
-    for (size_t i = 0; roofline_variant_at(i); i++) {
-        const struct roofline_variant *variant = roofline_variant_at(i);
-        if (variant->kind == run->timed.roofline && (!variant->runs || variant->runs()))
+    for (size_t i = 0; bound_variant_at(i); i++) {
+        const struct bound_variant *variant = bound_variant_at(i);
+        if (variant->kind == run->timed.roofline && bound_variant_runs(variant))
             run->rounds.contenders[run->rounds.n++] =
-                contender_of_roofline(&run->timed, variant);
+                contender_of_bound(&run->timed, variant, NULL);
     }
     limits_add_loops(&run->rounds, &run->timed);
 }
@@ -147,23 +149,23 @@ static void add_control_and_limits(struct case_run *run)
 /* Chooses the number of rounds that fit into `share` seconds, and the number of rounds of each contender. */
 static void plan_rounds(struct case_run *run, double share)
 {
-    double round = 0.0, slow = 0.0;
+    const double max_rounds = (double)run->session->max_rounds;
+    double round_s = 0.0, slow_s = 0.0; /* of a round, and of all samples of slow contenders */
     for (size_t i = 0; i < run->rounds.n; i++) {
         struct contender *c = &run->rounds.contenders[i];
-        const double s = contender_sample_seconds(c);
+        const double sample_s = contender_sample_seconds(c);
         if (!contender_is_timed(c))
             continue;
         c->rounds = run->session->max_rounds;
-        if (s > CONTENDER_SLOW_S) {
-            c->rounds = (size_t)fmin(fmax(0.25 * share / s, MIN_ROUNDS), (double)c->rounds);
-            slow += s * (double)c->rounds;
+        if (sample_s > CONTENDER_SLOW_S) {
+            c->rounds = (size_t)fmin(fmax(0.25 * share / sample_s, MIN_ROUNDS), max_rounds);
+            slow_s += sample_s * (double)c->rounds;
         } else {
-            round += s;
+            round_s += sample_s;
         }
     }
-    const double fit = (share - slow) / fmax(round, 1e-9);
-    run->rounds.n_rounds =
-        (size_t)fmin(fmax(fit, GOOD_ROUNDS), (double)run->session->max_rounds);
+    const double fit = (share - slow_s) / fmax(round_s, 1e-9);
+    run->rounds.n_rounds = (size_t)fmin(fmax(fit, GOOD_ROUNDS), max_rounds);
     for (size_t i = 0; i < run->rounds.n; i++)
         if (run->rounds.contenders[i].rounds > run->rounds.n_rounds)
             run->rounds.contenders[i].rounds = run->rounds.n_rounds;
@@ -199,8 +201,8 @@ static void fill_limits(const struct case_run *run, const struct contender *c,
     const struct lower_bound limit = limits_find(rounds, c);
     const double bytes = 1e-9 * (double)run->bytes;
     if (roofline) {
-        result->roofline_kind = roofline_kind_name[roofline->roofline->kind];
-        result->roofline_variant = roofline->roofline->name;
+        result->roofline_kind = bound_kind_name[roofline->bound->kind];
+        result->roofline_variant = roofline->bound->name;
         result->roofline_gbps = bytes / rounds_median(rounds, roofline);
         result->roofline_ratio = rounds_speed(rounds, c, roofline);
     }
@@ -244,9 +246,7 @@ static void report(const struct case_run *run)
         struct bench_result result = { .bench_case = run->bench_case,
                                        .backend = c->backend,
                                        .outcome = c->outcome,
-                                       .threads = session->options->threads > 1
-                                                      ? session->options->threads
-                                                      : 1,
+                                       .threads = session->threads,
                                        .bytes = run->bytes,
                                        .footprint = run->footprint };
         if (!contender_is_timed(c))
@@ -259,7 +259,7 @@ static void report(const struct case_run *run)
 
 /* ---- Cases and runs ---- */
 
-/* Times a case. Afterwards every contender is either timed or rejected. */
+/* Times a case in `share` seconds. Afterwards every contender is either timed or rejected. */
 static void time_case(struct case_run *run, double share)
 {
     const struct bench_session *session = run->session;
@@ -273,7 +273,7 @@ static void time_case(struct case_run *run, double share)
     }
     run->footprint = posenc_footprint(run->bench_case->problem.kernel, &run->call.args);
     const bool opened =
-        timed_call_open(&run->timed, &run->call, session->team, session->options->threads);
+        timed_call_open(&run->timed, &run->call, session->team, session->threads);
     run->timed.on_call = report_call;
     run->timed.on_call_user = run;
     if (!opened) {
@@ -296,13 +296,15 @@ static void time_case(struct case_run *run, double share)
     case_time_rounds(run, ok);
 }
 
+/* Times and reports a case. Returns false without memory. */
 static bool run_case(struct bench_session *session, const struct bench_case *bench_case,
                      const struct posenc_backend *const *backends, size_t n_backends,
                      double share)
 {
     size_t rooflines = 0;
-    while (roofline_variant_at(rooflines))
+    while (bound_variant_at(rooflines))
         rooflines++;
+    /* Backends and their partial calls, the control, rooflines and loops. */
     const size_t most = 2 * n_backends + 1 + rooflines,
                  bytes = problem_bytes(&bench_case->problem);
     struct case_run run = { .session = session,
@@ -329,6 +331,25 @@ static bool run_case(struct bench_session *session, const struct bench_case *ben
     return true;
 }
 
+/* Runs all cases, each in its share of the time that is left. Returns false without memory. */
+static bool run_cases(struct bench_session *session, const struct bench_case *cases,
+                      size_t n_cases, const struct posenc_backend *const *backends,
+                      size_t n_backends)
+{
+    double weight = 0.0; /* of the cases that are left */
+    for (size_t i = 0; i < n_cases; i++)
+        weight += tuning_case_weight(session, &cases[i]);
+    for (size_t i = 0; i < n_cases && !bench_is_stopped(session); i++) {
+        const double own_weight = tuning_case_weight(session, &cases[i]);
+        const double share = fmax(session->deadline - clock_now(), 0.0) * own_weight / weight;
+        tuning_begin_case(session, &cases[i], i > 0 ? &cases[i - 1] : NULL, n_backends);
+        if (!run_case(session, &cases[i], backends, n_backends, share))
+            return false;
+        weight -= own_weight;
+    }
+    return true;
+}
+
 int bench_run(const struct bench_case *cases, size_t n_cases,
               const struct posenc_backend *const *backends, size_t n_backends,
               const struct bench_options *options, bench_sink *sink, void *user, char *error)
@@ -337,9 +358,10 @@ int bench_run(const struct bench_case *cases, size_t n_cases,
         snprintf(error, 256, "emulated: %.240s", machine_emulator());
         return -1;
     }
+    const int threads = options->threads > 1 ? options->threads : 1;
     struct bench_session session = { .options = options,
-                                     .team = team_create(options->threads > 1 ? options->threads
-                                                                              : 1),
+                                     .threads = threads,
+                                     .team = team_create(threads),
                                      .least_sample = clock_least_sample(),
                                      .deadline = clock_now() + bench_time_limit(options),
                                      .max_rounds = options->full ? FULL_ROUNDS : QUICK_ROUNDS,
@@ -349,22 +371,13 @@ int bench_run(const struct bench_case *cases, size_t n_cases,
         snprintf(error, 256, "cannot start %d threads", options->threads);
         return -1;
     }
-    session.rate = calloc(n_backends + 1, sizeof *session.rate);
-    session.wrong = calloc(n_backends + 1, sizeof *session.wrong);
-    bool ok = session.rate && session.wrong;
-    double weight = 0.0;
-    for (size_t i = 0; i < n_cases; i++)
-        weight += tuning_case_weight(&session, &cases[i]);
-    for (size_t i = 0; ok && i < n_cases && !bench_is_stopped(&session); i++) {
-        const double mine = tuning_case_weight(&session, &cases[i]);
-        const double share = fmax(session.deadline - clock_now(), 0.0) * mine / weight;
-        tuning_begin_case(&session, &cases[i], i > 0 ? &cases[i - 1] : NULL, n_backends);
-        ok = run_case(&session, &cases[i], backends, n_backends, share);
-        weight -= mine;
-    }
+    session.best_rate = calloc(n_backends + 1, sizeof *session.best_rate);
+    session.was_wrong = calloc(n_backends + 1, sizeof *session.was_wrong);
+    const bool ok = session.best_rate && session.was_wrong &&
+                    run_cases(&session, cases, n_cases, backends, n_backends);
     team_destroy(session.team);
-    free(session.rate);
-    free(session.wrong);
+    free(session.best_rate);
+    free(session.was_wrong);
     if (!ok)
         snprintf(error, 256, "no memory for the contenders");
     return ok ? 0 : -1;

@@ -1,6 +1,6 @@
 /*
- * Internals of the harness: timing of contenders in rounds (rounds.c), limits that bind them (limits.c), and runs over
- * cases (harness.c, tuning.c).
+ * Internals of the harness: timing of contenders in rounds (rounds.c), limits that bind them (limits.c), checks of outputs
+ * (output_check.c), and runs over cases (harness.c, tuning.c). pairs.c uses rounds and checks, too.
  *
  * A contender is calibrated once, then timed once in every round in which it takes part, in a random order that depends
  * on the seed. Comparisons are made within rounds, so that drift between rounds cancels.
@@ -14,12 +14,12 @@
 /* ---- Rounds ---- */
 
 struct rounds {
-    bool varies_stack;            /* each round runs at another depth of the stack */
-    struct contender *contenders; /* only those of outcome BENCH_TIMED are timed */
+    struct contender *contenders; /* [n]; only those of outcome BENCH_TIMED are timed */
     size_t n, n_rounds;
     double *samples; /* [n, n_rounds] seconds of one call; NaN: missing; owned by the caller */
-    double least_sample;
-    uint64_t seed;            /* for the order within rounds */
+    double least_sample;      /* seconds that a sample lasts at least */
+    bool varies_stack;        /* each round runs at another depth of the stack */
+    uint64_t seed;            /* for the order within rounds, and the depths */
     bool (*stop)(void *user); /* NULL, or called between samples; true ends the rounds */
     void *user;
 };
@@ -32,8 +32,13 @@ bool rounds_calibrate(struct rounds *rounds);
 /* Returns the seconds of a sample with its warm-up calls. */
 double contender_sample_seconds(const struct contender *c);
 
+/* Returns the seconds of a round in which all contenders take part. */
+double rounds_seconds(const struct rounds *rounds);
+/* Plans as many such rounds as fit into `share` seconds, at least `fewest` and at most `most`. */
+void rounds_plan(struct rounds *rounds, double share, double fewest, double most);
 /* Times all rounds; each contender takes part in c->rounds of them. Returns false on failure. */
 bool rounds_time(struct rounds *rounds);
+/* Return the samples of a contender, one for each round, and their median. */
 double *rounds_samples(const struct rounds *rounds, const struct contender *c);
 double rounds_median(const struct rounds *rounds, const struct contender *c);
 
@@ -52,8 +57,8 @@ double rounds_speed(const struct rounds *rounds, const struct contender *c,
 struct lower_bound {
     enum resource resource;
     const char *kind, *variant; /* "in place", "table", "call"; "avx512 plain", a backend */
-    double share;               /* its time relative to the contender; 0: no limit */
-    double seconds;
+    double share;               /* its time relative to the contender's; 0: no limit */
+    double seconds;             /* its time */
 };
 
 /* Adds the loops of the call; of each kind, the variants within 1.5 times of the fastest at a first try. */
@@ -95,30 +100,32 @@ enum { MIN_ROUNDS = 3 };
 
 struct bench_session {
     const struct bench_options *options;
+    int threads; /* of the team */
     struct team *team;
-    double least_sample;
-    double deadline; /* of the whole run */
+    double least_sample; /* seconds, as in struct rounds */
+    double deadline;     /* of the whole run, by clock_now() */
     size_t max_rounds;
     bench_sink *sink;
     void *user;
-    /* For a tuning: the number of cases of this kernel and dtype so far; of each backend the highest rate in bytes per
-     * second, and true after a wrong output. */
-    size_t nth;
-    double *rate;
-    bool *wrong;
+    /* For a tuning, since the first case of this kernel and dtype: the number of cases, and of each backend the highest
+     * rate in bytes per second, and true after a wrong output. */
+    size_t cases_of_kernel;
+    double *best_rate;
+    bool *was_wrong;
 };
 
 /* Case that is timed. */
 struct case_run {
     struct bench_session *session;
     const struct bench_case *bench_case;
-    size_t bytes;
-    uint64_t footprint;
+    size_t bytes;       /* read and written by one call */
+    uint64_t footprint; /* posenc_footprint() of the call */
     struct call call;
-    unsigned buffers;
+    unsigned buffers;        /* number of the call's buffers, for timed_call_memory() */
     struct timed_call timed; /* call with the shares of the team */
     size_t n_backends;       /* contenders[0 .. n_backends) are reported */
-    struct contender *control, *control_of;
+    struct contender *control,
+        *control_of; /* A/A control, and the backend of which it is a copy */
     struct rounds rounds;
 };
 
@@ -126,14 +133,15 @@ struct case_run {
 bool bench_is_stopped(const struct bench_session *session);
 /* Returns the backend with the shortest last call; NULL: none. */
 struct contender *case_find_fastest(const struct case_run *run);
-/* Checks the outputs of all backends, and rejects wrong ones. */
+/* Checks the outputs of all backends, and rejects backends with a wrong one. */
 void case_check(struct case_run *run);
 /* Times all rounds if `ok`; otherwise, or on failure, rejects all backends. */
 void case_time_rounds(struct case_run *run, bool ok);
 
-/* Start a case of a tuning, and time the backends that may be its fastest. */
+/* Starts a case of a tuning; `before` is the case before it, or NULL. */
 void tuning_begin_case(struct bench_session *session, const struct bench_case *now,
                        const struct bench_case *before, size_t n_backends);
+/* Times the backends that may be the fastest of a case, in `share` seconds since `begin`. */
 void tuning_time_case(struct case_run *run, double begin, double share);
 /* Returns the weight of a case in the time of a run. */
 double tuning_case_weight(const struct bench_session *session, const struct bench_case *c);

@@ -1,4 +1,7 @@
-/* Counts instructions by the trap flag of x86 (see instructions.h). */
+/*
+ * Counts instructions by the trap flag of x86 (see instructions.h): while it is set, the CPU raises SIGTRAP after each
+ * instruction, and the handler counts those between the entry of the function and its return.
+ */
 #define _GNU_SOURCE
 #include "instructions.h"
 
@@ -18,50 +21,52 @@
 enum { TRAP_FLAG = 0x100 };
 
 struct steps {
-    uintptr_t entry;
-    uint64_t max, n;
+    uintptr_t entry; /* address of the function */
+    uint64_t max, n; /* instructions until counting is given up, and counted so far */
     enum { STEPS_BEFORE, STEPS_INSIDE, STEPS_RETURNED } state;
-    uintptr_t back, stack; /* return address, and stack pointer on entry */
-    uintptr_t last;
+    uintptr_t return_address, stack; /* stack pointer on entry */
+    uintptr_t last;                  /* address of the last instruction */
 };
 
 /* Returns true for a string instruction with a repeat prefix, which traps once for each repetition. */
-static bool is_repeated(uintptr_t at)
+static bool is_repeated(uintptr_t instruction)
 {
-    const unsigned char *code = (const unsigned char *)at;
+    const unsigned char *code = (const unsigned char *)instruction;
     bool prefixed = false;
     for (; *code == 0x66 || *code == 0xf2 || *code == 0xf3 || (*code & 0xf0) == 0x40; code++)
         prefixed |= *code == 0xf2 || *code == 0xf3;
     return prefixed && ((*code >= 0xa4 && *code <= 0xa7) || (*code >= 0xaa && *code <= 0xaf));
 }
 
-/* Counts the next instruction, at `at`. Returns false after the last step. */
-static bool count_step(struct steps *steps, uintptr_t at, uintptr_t stack)
+/* Counts the instruction that runs next. Returns false after the last step. */
+static bool count_step(struct steps *steps, uintptr_t next, uintptr_t stack)
 {
-    if (steps->state == STEPS_BEFORE && at == steps->entry) {
+    if (steps->state == STEPS_BEFORE && next == steps->entry) {
         steps->state = STEPS_INSIDE;
         steps->stack = stack;
-        memcpy(&steps->back, (const void *)stack, sizeof steps->back);
-    } else if (steps->state == STEPS_INSIDE && at == steps->back && stack >= steps->stack) {
+        memcpy(&steps->return_address, (const void *)stack, sizeof steps->return_address);
+    } else if (steps->state == STEPS_INSIDE && next == steps->return_address &&
+               stack >= steps->stack) {
         steps->state = STEPS_RETURNED;
     }
     if (steps->state != STEPS_INSIDE)
         return steps->state == STEPS_BEFORE;
-    if (at == steps->last && is_repeated(at))
+    if (next == steps->last && is_repeated(next))
         return true;
-    steps->last = at;
+    steps->last = next;
     return ++steps->n <= steps->max;
 }
 
-static struct steps *volatile stepped;
+static struct steps *volatile current_steps; /* of the handler; NULL: not counting */
 
+/* Handler of SIGTRAP. Clears the trap flag after the last step. */
 static void on_trap(int number, siginfo_t *info, void *context)
 {
     (void)number, (void)info;
     const int error = errno;
     greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
-    if (!stepped ||
-        !count_step(stepped, (uintptr_t)registers[REG_RIP], (uintptr_t)registers[REG_RSP]))
+    if (!current_steps || !count_step(current_steps, (uintptr_t)registers[REG_RIP],
+                                      (uintptr_t)registers[REG_RSP]))
         registers[REG_EFL] &= ~TRAP_FLAG;
     errno = error;
 }
@@ -73,7 +78,7 @@ __attribute__((noinline)) static void run_trapped(const struct counted_call *cal
     __writeeflags(__readeflags() & ~(unsigned long long)TRAP_FLAG);
 }
 
-/* Runs the call with a handler of SIGTRAP, and restores signals after it. */
+/* Runs the call with a handler of SIGTRAP, and restores signals after it. Returns as instructions_of_call(). */
 static uint64_t count_steps(const struct counted_call *call, uint64_t max)
 {
     struct steps steps = { .entry = (uintptr_t)call->entry, .max = max };
@@ -85,9 +90,9 @@ static uint64_t count_steps(const struct counted_call *call, uint64_t max)
     if (sigaction(SIGTRAP, &action, &old_action) != 0)
         return 0;
     pthread_sigmask(SIG_UNBLOCK, &trap, &old_mask);
-    stepped = &steps;
+    current_steps = &steps;
     run_trapped(call);
-    stepped = NULL;
+    current_steps = NULL;
     pthread_sigmask(SIG_SETMASK, &old_mask, NULL);
     sigaction(SIGTRAP, &old_action, NULL);
     return steps.state == STEPS_RETURNED || steps.n > max ? steps.n : 0;
@@ -128,15 +133,15 @@ uint64_t instructions_of_call(const struct counted_call *call, uint64_t max)
 
 /* ---- Kernels ---- */
 
-static int64_t elements_of(const struct call *call)
+static int64_t elements_of(struct call *call)
 {
-    int64_t out = 0, x = 1;
+    int64_t outputs = 0, inputs = 1;
     for (int o = 0; o < call->n_outputs; o++)
-        out += call->outputs[o].rows * call->outputs[o].width;
-    const struct posenc_tensor *tensor = call_x((struct call *)(uintptr_t)call);
-    for (int i = 0; tensor->data && i < tensor->rank; i++)
-        x *= tensor->shape[i];
-    return tensor->data && x > out ? x : out;
+        outputs += call->outputs[o].rows * call->outputs[o].width;
+    const struct posenc_tensor *x = call_x(call);
+    for (int i = 0; x->data && i < x->rank; i++)
+        inputs *= x->shape[i];
+    return x->data && inputs > outputs ? inputs : outputs;
 }
 
 /* Allocator that places all tensors of a call in their order. With malloc() their order, and so the path through the
@@ -145,7 +150,7 @@ struct tensor_block {
     char *next, *end;
 };
 
-enum { LINE = 64 };
+enum { LINE = 64 }; /* bytes of a cache line */
 
 static void *tensor_block_get(void *user, size_t bytes, int64_t offset_bytes, char role)
 {
@@ -168,6 +173,7 @@ static bool count_problem(const struct implementation *implementation,
                           struct kernel_instructions *result)
 {
     struct call call;
+    /* Twice the tensors and 64 KiB leave room for alignment. */
     const size_t size = (problem_memory(problem) * 2 + (1 << 16) + LINE - 1) / LINE * LINE;
     char *all = aligned_alloc(LINE, size);
     struct tensor_block block = { all, all ? all + size : NULL };
@@ -227,9 +233,10 @@ bool instructions_of_kernel(const struct implementation *implementation,
     for (int i = 0; i < 2; i++)
         if (!count_problem(implementation, &problems[i], i, result))
             return false;
-    const int64_t more = result->elements[0] - result->elements[1];
-    const double steps = (double)result->instructions[0] - (double)result->instructions[1];
-    result->per_element = more > 0 ? steps / (double)more : 0.0;
+    const int64_t elements = result->elements[0] - result->elements[1];
+    const double instructions =
+        (double)result->instructions[0] - (double)result->instructions[1];
+    result->per_element = elements > 0 ? instructions / (double)elements : 0.0;
     result->per_call =
         (double)result->instructions[1] - result->per_element * (double)result->elements[1];
     return true;

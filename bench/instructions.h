@@ -1,8 +1,6 @@
-/*
- * Counts the machine instructions of one call of a kernel. The count is exact and reproducible, also on a busy machine.
- *
- * The CPU traps after each instruction of the function. This needs x86-64 and Linux.
- */
+/* Counts the machine instructions of one call of a kernel, for the column "instructions" of posenc bench and for tests. The
+ * count is exact and reproducible, also on a busy machine: the CPU traps after each instruction of the function. This
+ * needs x86-64 and Linux. */
 #ifndef POSENC_INSTRUCTIONS_H
 #define POSENC_INSTRUCTIONS_H
 
@@ -39,7 +37,8 @@ bool instructions_of_kernel(const struct implementation *implementation,
                             enum posenc_kernel kernel, enum posenc_dtype dtype,
                             enum posenc_numerics numerics, struct kernel_instructions *result);
 
-/* Lists the numerics modes in which a kernel is counted. Returns their number. */
+/* Lists the numerics modes in which a kernel is counted and timed: tables in exact and hf_f32, others in exact. Returns
+ * their number. */
 size_t instructions_numerics(enum posenc_kernel kernel, enum posenc_numerics modes[2]);
 
 #endif

@@ -1,11 +1,12 @@
-/* Adds limits of a case to its contenders, and finds the limit that binds each contender (see harness.h). */
+/* Adds the limits of a case to its contenders, and finds the limit that binds each contender (see harness.h). If, for
+ * example, avx2 takes 100 ns, the roofline 60 ns and the loop of its rotations 90 ns, the loop binds with a share of 0.9. */
 #include "harness.h"
 
 #include <math.h>
 
 /* ---- Adding limits ---- */
 
-/* Returns the seconds of the fastest of three calls. */
+/* Calls a loop three times. Returns the seconds of the fastest call. */
 static double try_loop(struct contender *c)
 {
     double shortest = (double)INFINITY;
@@ -16,7 +17,7 @@ static double try_loop(struct contender *c)
     return shortest;
 }
 
-/* Adds the variants of a loop that are near the fastest one. */
+/* Adds the variants of a loop that are at most `near` times slower than the fastest one. */
 static void add_loops_of(struct rounds *rounds, const struct timed_call *timed,
                          const struct loop_work *work)
 {
@@ -24,18 +25,20 @@ static void add_loops_of(struct rounds *rounds, const struct timed_call *timed,
     struct contender *tried = rounds->contenders + rounds->n;
     double shortest = (double)INFINITY;
     size_t n = 0;
-    for (size_t i = 0; roofline_variant_at(i) && work->kind < ROOFLINE_KIND_COUNT; i++) {
-        const struct roofline_variant *variant = roofline_variant_at(i);
-        if (variant->kind != work->kind || !variant->runs())
+    for (size_t i = 0; bound_variant_at(i) && work->kind < BOUND_KIND_COUNT; i++) {
+        const struct bound_variant *variant = bound_variant_at(i);
+        if (variant->kind != work->kind || !bound_variant_runs(variant))
             continue;
-        tried[n] = contender_of_loop(timed, variant, work);
+        tried[n] = contender_of_bound(timed, variant, work);
         tried[n].seconds = try_loop(&tried[n]);
         shortest = fmin(shortest, tried[n++].seconds);
     }
     for (size_t i = 0; i < n; i++)
-        if (tried[i].seconds <= near * shortest)
-            rounds->contenders[rounds->n++] =
-                contender_of_loop_in_tensors(timed, tried[i].roofline, work);
+        if (tried[i].seconds <= near * shortest) {
+            struct contender *loop = &rounds->contenders[rounds->n++];
+            *loop = contender_of_bound(timed, tried[i].bound, work);
+            contender_move_to_tensors(loop);
+        }
 }
 
 void limits_add_loops(struct rounds *rounds, const struct timed_call *timed)
@@ -46,12 +49,12 @@ void limits_add_loops(struct rounds *rounds, const struct timed_call *timed)
 
 bool limits_add_partial_calls(struct rounds *rounds, const struct timed_call *timed)
 {
-    const double shortest = 5e-6;
+    const double short_call_s = 5e-6;
     const size_t n = rounds->n;
     bool ok = true;
     for (size_t i = 0; i < n && timed->partial_share > 0.0 && ok; i++) {
         const struct contender *c = &rounds->contenders[i];
-        if (!contender_is_timed(c) || c->is_copy || c->roofline || c->seconds > shortest)
+        if (!contender_is_timed(c) || c->is_copy || c->bound || c->seconds > short_call_s)
             continue;
         struct contender *part = &rounds->contenders[rounds->n++];
         *part = contender_of_backend(timed, c->backend);
@@ -63,9 +66,10 @@ bool limits_add_partial_calls(struct rounds *rounds, const struct timed_call *ti
 
 /* ---- The limit that binds ---- */
 
-/* Speedup over a limit that noise explains. */
+/* Largest speedup over a limit that noise explains. */
 static const double BEATEN = 1.05;
 
+/* Returns true if a backend is faster than a loop. */
 static bool is_beaten(const struct rounds *rounds, const struct contender *loop)
 {
     for (size_t i = 0; i < rounds->n; i++) {
@@ -77,14 +81,15 @@ static bool is_beaten(const struct rounds *rounds, const struct contender *loop)
     return false;
 }
 
+/* Return true for the conversion loop of a call, and for the loop of its kernel. */
 static bool is_conversion(const struct contender *c)
 {
-    return c->roofline && c->roofline->kind == c->timed->conversion.kind;
+    return c->bound && c->bound->kind == c->timed->conversion.kind;
 }
 
 static bool is_work(const struct contender *c)
 {
-    return c->roofline && c->roofline->kind == c->timed->work.kind;
+    return c->bound && c->bound->kind == c->timed->work.kind;
 }
 
 /* Returns the longer one of `limit` and the fastest roofline or loop that `accepts`. A loop that is slower than a
@@ -99,9 +104,9 @@ static struct lower_bound choose_longer(const struct rounds *rounds, const struc
     const double share = rounds_speed(rounds, c, best);
     if (share <= limit.share)
         return limit;
-    return (struct lower_bound){ .resource = roofline_resource(best->roofline->kind),
-                                 .kind = roofline_kind_name[best->roofline->kind],
-                                 .variant = best->roofline->name,
+    return (struct lower_bound){ .resource = bound_resource(best->bound->kind),
+                                 .kind = bound_kind_name[best->bound->kind],
+                                 .variant = best->bound->name,
                                  .share = share,
                                  .seconds = rounds_median(rounds, best) };
 }

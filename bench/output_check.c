@@ -1,4 +1,4 @@
-/* Compares outputs of a call with the oracle and with scalar (see harness.h). */
+/* Compares outputs of a call with the oracle and with the backend scalar (see harness.h), so that nothing wrong is timed. */
 #include "harness.h"
 #include "conformance/engine/judge.h"
 
@@ -10,14 +10,15 @@ enum { ORACLE_ROWS = 64, OUTPUTS = 2 };
 
 struct output_check {
     const struct call *call;
-    const struct posenc_backend *scalar;
-    float *reference[OUTPUTS]; /* output of scalar, dense */
+    const struct posenc_backend *scalar; /* of the build that is checked */
+    float *reference[OUTPUTS]; /* its outputs [rows, width], dense; NULL: not taken yet */
+    /* Rows of each output that are compared with the oracle, and its results [n_rows, width] (oracle_compute_row()). */
     int64_t rows[OUTPUTS][ORACLE_ROWS];
     int n_rows[OUTPUTS];
-    double *want[OUTPUTS], *mass[OUTPUTS]; /* [n_rows, width] */
+    double *want[OUTPUTS], *magnitudes[OUTPUTS];
 };
 
-/* Chooses the first row, the last one, and random ones between. */
+/* Chooses rows of output `o`: all of them if they are few; otherwise the first one, the last one, and random ones. */
 static void choose_rows(struct output_check *check, int o, uint64_t seed)
 {
     const int64_t total = check->call->outputs[o].rows;
@@ -39,12 +40,12 @@ static bool fill_rows(struct output_check *check, struct oracle *oracle, int o, 
     const size_t width = (size_t)check->call->outputs[o].width,
                  n = (size_t)check->n_rows[o] * width;
     check->want[o] = malloc((n + 1) * sizeof(double));
-    check->mass[o] = malloc((n + 1) * sizeof(double));
-    if (!check->want[o] || !check->mass[o])
+    check->magnitudes[o] = malloc((n + 1) * sizeof(double));
+    if (!check->want[o] || !check->magnitudes[o])
         return false;
     for (size_t i = 0; i < (size_t)check->n_rows[o]; i++)
         oracle_compute_row(oracle, o, check->rows[o][i], check->want[o] + i * width,
-                           check->mass[o] + i * width);
+                           check->magnitudes[o] + i * width);
     return true;
 }
 
@@ -69,24 +70,25 @@ void output_check_destroy(struct output_check *check)
     for (int o = 0; check && o < OUTPUTS; o++) {
         free(check->reference[o]);
         free(check->want[o]);
-        free(check->mass[o]);
+        free(check->magnitudes[o]);
     }
     free(check);
 }
 
+/* Returns an empty tally for the comparisons of a call (engine/judge.h). */
 static struct tally tally_of(const struct call *call)
 {
     return (struct tally){ .result = { .kernel = call->problem.kernel,
                                        .numerics = problem_numerics_name(&call->problem) } };
 }
 
-/* Ends a comparison. Returns true if it passed; else writes the reason. */
-static bool is_right(struct comparison *c, const char *beside, char *reason, size_t size)
+/* Ends a comparison. Returns true if it passed; otherwise writes the reason, with `note` after it. */
+static bool is_right(struct comparison *c, const char *note, char *reason, size_t size)
 {
     compare_end(c);
     if (c->tally->result.status == CONF_PASS)
         return true;
-    snprintf(reason, size, "wrong: %s%s", c->tally->result.reason, beside);
+    snprintf(reason, size, "wrong: %s%s", c->tally->result.reason, note);
     return false;
 }
 
@@ -101,7 +103,7 @@ bool output_check_rows(const struct output_check *check, const struct posenc_bac
         const int64_t width = check->call->outputs[o].width;
         for (int k = 0; k < check->n_rows[o]; k++)
             compare_values(&c, o, check->rows[o][k], 0, width, check->want[o] + k * width,
-                           check->mass[o] + k * width);
+                           check->magnitudes[o] + k * width);
     }
     return is_right(&c, "", reason, size);
 }
@@ -114,15 +116,16 @@ bool output_check_reference(struct output_check *check, const struct posenc_back
         return false;
     for (int o = 0; o < check->call->n_outputs; o++) {
         const struct output *out = &check->call->outputs[o];
-        const size_t row = (size_t)out->width * sizeof(float);
+        const size_t row_bytes = (size_t)out->width * sizeof(float);
         free(check->reference[o]);
-        check->reference[o] = malloc((size_t)out->rows * row + 1);
+        check->reference[o] = malloc((size_t)out->rows * row_bytes + 1);
         if (!check->reference[o]) {
             snprintf(reason, size, "no memory for the reference output");
             return false;
         }
         for (int64_t r = 0; r < out->rows; r++)
-            memcpy(check->reference[o] + r * out->width, call_row(check->call, o, r), row);
+            memcpy(check->reference[o] + r * out->width, call_row(check->call, o, r),
+                   row_bytes);
     }
     return true;
 }
@@ -142,9 +145,9 @@ bool output_check_all(const struct output_check *check, const struct posenc_back
         for (int64_t r = 0; r < out->rows; r++)
             compare_peer_row(&c, &scalar, o, r, check->reference[o] + r * out->width);
     }
-    const bool family = strcmp(backend->family, check->scalar->family) == 0;
+    const bool same_family = strcmp(backend->family, check->scalar->family) == 0;
     return is_right(&c,
-                    family ? "; wanted is what scalar, of its family, has"
-                           : "; wanted is what scalar has",
+                    same_family ? "; wanted is what scalar, of its family, has"
+                                : "; wanted is what scalar has",
                     reason, size);
 }

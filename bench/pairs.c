@@ -1,5 +1,5 @@
 /*
- * Times two builds side by side.
+ * Times two builds side by side (see pairs.h), by the rounds and checks of harness.h:
  *
  *   check      outputs of base and head: 64 rows against the oracle, then all rows against scalar of the
  *              same build (output_check.c). A wrong side is not timed.
@@ -8,9 +8,9 @@
  *   rounds     each side once in every round
  */
 #include "pairs.h"
+#include "base/clock.h"
 #include "base/machine/machine.h"
 #include "harness.h"
-#include "base/clock.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -41,9 +41,9 @@ struct timed_pair {
 struct pairs_run {
     const struct pair_options *options;
     struct team *team;
-    double least_sample, deadline;
-    unsigned buffers;
-    struct call call; /* owns the tensors of all sides */
+    double least_sample, deadline; /* seconds of a sample; end of the rounds by clock_now() */
+    unsigned buffers;              /* number of the call's buffers, for timed_call_memory() */
+    struct call call;              /* owns the tensors of all sides */
     size_t n;
     struct timed_pair *pairs;
     struct timed_call timed; /* of the roofline */
@@ -55,6 +55,7 @@ static bool is_stopped(const struct pairs_run *run)
     return run->options->stop && run->options->stop(run->options->user);
 }
 
+/* Reports the side that is called next, or PAIR_NO_SIDE before the rounds. */
 static void announce(const struct pairs_run *run, const struct timed_pair *pair,
                      enum pair_side side)
 {
@@ -103,13 +104,7 @@ static void close_side(struct timed_side *timed_side)
         call_unshare(&timed_side->call);
 }
 
-static bool check_output(const struct pairs_run *run, const struct output_check *check,
-                         const struct posenc_backend *backend, char reason[REASON_SIZE])
-{
-    return run->options->rows_alone ? output_check_rows(check, backend, reason, REASON_SIZE)
-                                    : output_check_all(check, backend, reason, REASON_SIZE);
-}
-
+/* Runs a side once, and rejects its pair if the call fails or the output is wrong. */
 static void check_side(struct pairs_run *run, struct timed_pair *pair, enum pair_side side,
                        const struct output_check *check)
 {
@@ -117,9 +112,14 @@ static void check_side(struct pairs_run *run, struct timed_pair *pair, enum pair
     struct timed_side *timed_side = &pair->sides[side];
     const struct posenc_backend *backend = timed_side->implementation->backend;
     announce(run, pair, side);
-    if (!contender_try(&timed_side->contender, &run->call))
+    if (!contender_try(&timed_side->contender, &run->call)) {
         reject_pair(pair, side, BENCH_REJECTED, timed_side->contender.reason);
-    else if (!check_output(run, check, backend, reason))
+        return;
+    }
+    const bool right = run->options->rows_alone
+                           ? output_check_rows(check, backend, reason, REASON_SIZE)
+                           : output_check_all(check, backend, reason, REASON_SIZE);
+    if (!right)
         reject_pair(pair, side, BENCH_WRONG, reason);
 }
 
@@ -127,18 +127,18 @@ static void check_side(struct pairs_run *run, struct timed_pair *pair, enum pair
 static bool make_reference(struct pairs_run *run, enum pair_side side,
                            struct output_check *check, char reason[REASON_SIZE])
 {
-    const struct implementation mine = implementation_of(posenc_backend_find("scalar"));
-    const struct implementation *theirs = run->options->scalar[side];
-    struct timed_side scalar = { .implementation = theirs ? theirs : &mine };
-    bool right = open_side(run, &scalar, reason);
-    if (right && !contender_try(&scalar.contender, &run->call)) {
+    const struct implementation own = implementation_of(posenc_backend_find("scalar"));
+    const struct implementation *of_build = run->options->scalar[side];
+    struct timed_side scalar = { .implementation = of_build ? of_build : &own };
+    bool ok = open_side(run, &scalar, reason);
+    if (ok && !contender_try(&scalar.contender, &run->call)) {
         snprintf(reason, REASON_SIZE, "%s", scalar.contender.reason);
-        right = false;
+        ok = false;
     }
-    right = right &&
-            output_check_reference(check, scalar.implementation->backend, reason, REASON_SIZE);
+    ok = ok &&
+         output_check_reference(check, scalar.implementation->backend, reason, REASON_SIZE);
     close_side(&scalar);
-    return right;
+    return ok;
 }
 
 static void check_sides(struct pairs_run *run, enum pair_side side, struct output_check *check)
@@ -146,11 +146,12 @@ static void check_sides(struct pairs_run *run, enum pair_side side, struct outpu
     char why[REASON_SIZE] = "", reason[REASON_SIZE];
     if (run->n > 0) /* pair 0 stands for scalar */
         announce(run, &run->pairs[0], side);
-    const bool reference = run->options->rows_alone || make_reference(run, side, check, why);
+    const bool has_reference =
+        run->options->rows_alone || make_reference(run, side, check, why);
     snprintf(reason, sizeof reason, "no reference: scalar: %.220s", why);
     for (size_t i = 0; i < run->n && !is_stopped(run); i++) {
         struct timed_pair *pair = &run->pairs[i];
-        if (pair->outcome == BENCH_TIMED && reference)
+        if (pair->outcome == BENCH_TIMED && has_reference)
             check_side(run, pair, side, check);
         else if (pair->outcome == BENCH_TIMED)
             reject_pair(pair, side, BENCH_WRONG, reason);
@@ -190,31 +191,19 @@ static void check_pairs(struct pairs_run *run)
 static void choose_roofline(struct pairs_run *run)
 {
     run->roofline.outcome = BENCH_NOT_PROVIDED;
-    for (size_t i = 0; run->timed.blocks && roofline_variant_at(i); i++) {
-        const struct roofline_variant *variant = roofline_variant_at(i);
-        if (variant->kind != run->timed.roofline || (variant->runs && !variant->runs()))
+    for (size_t i = 0; run->timed.blocks && bound_variant_at(i); i++) {
+        const struct bound_variant *variant = bound_variant_at(i);
+        if (variant->kind != run->timed.roofline || !bound_variant_runs(variant))
             continue;
-        struct contender c = contender_of_roofline(&run->timed, variant);
+        struct contender c = contender_of_bound(&run->timed, variant, NULL);
         contender_try(&c, NULL);
         if (c.seconds <= WARM_UP_BELOW_S)
             contender_try(&c, NULL);
-        if (!run->roofline.roofline || c.seconds < run->roofline.seconds)
+        if (!run->roofline.bound || c.seconds < run->roofline.seconds)
             run->roofline = c;
     }
-    if (run->roofline.roofline && !contender_calibrate(&run->roofline, run->least_sample))
+    if (run->roofline.bound && !contender_calibrate(&run->roofline, run->least_sample))
         run->roofline.outcome = BENCH_REJECTED;
-}
-
-/* Chooses the number of rounds that fit into `share` seconds. All sides take part in each. */
-static void plan_rounds(struct rounds *rounds, const struct pair_options *options, double share)
-{
-    double round = 0.0;
-    for (size_t i = 0; i < rounds->n; i++)
-        round += contender_sample_seconds(&rounds->contenders[i]);
-    const double fit = fmax(share / fmax(round, 1e-9), (double)options->min_rounds);
-    rounds->n_rounds = (size_t)fmin(fit, (double)options->max_rounds);
-    for (size_t i = 0; i < rounds->n; i++)
-        rounds->contenders[i].rounds = rounds->n_rounds;
 }
 
 static void report_rejected(const struct pairs_run *run, const struct timed_pair *pair)
@@ -242,8 +231,8 @@ static void report(const struct pairs_run *run, const struct timed_pair *pair,
     }
     if (rounds->n > PAIR_SIDES) {
         const struct contender *roofline = &rounds->contenders[PAIR_SIDES];
-        result.roofline_kind = roofline_kind_name[roofline->roofline->kind];
-        result.roofline_variant = roofline->roofline->name;
+        result.roofline_kind = bound_kind_name[roofline->bound->kind];
+        result.roofline_variant = roofline->bound->name;
         result.roofline_ns = 1e9 * rounds_median(rounds, roofline);
     }
     if (!ratios)
@@ -269,6 +258,7 @@ static bool calibrate_sides(struct contender *contenders, double least_sample)
     return true;
 }
 
+/* Times and reports a pair in `share` seconds. */
 static void time_pair(struct pairs_run *run, struct timed_pair *pair, double share)
 {
     struct contender contenders[CONTENDERS];
@@ -285,7 +275,8 @@ static void time_pair(struct pairs_run *run, struct timed_pair *pair, double sha
     if (contender_is_timed(&run->roofline))
         contenders[rounds.n++] = run->roofline;
     bool ok = calibrate_sides(contenders, run->least_sample);
-    plan_rounds(&rounds, run->options, share - (clock_now() - begin));
+    rounds_plan(&rounds, share - (clock_now() - begin), (double)run->options->min_rounds,
+                (double)run->options->max_rounds);
     rounds.samples = malloc(rounds.n * rounds.n_rounds * sizeof *rounds.samples);
     ok = ok && rounds.samples && rounds_time(&rounds);
     if (!ok)
@@ -297,6 +288,7 @@ static void time_pair(struct pairs_run *run, struct timed_pair *pair, double sha
     free(rounds.samples);
 }
 
+/* Times the pairs that are not rejected, each in an equal share of the time that is left. */
 static void time_pairs(struct pairs_run *run)
 {
     timed_call_make_repeatable(&run->call);

@@ -1,7 +1,6 @@
-/*
- * Times two builds alternately: base, head, and a copy of base as the A/A control. All work on the same tensors, and a
- * roofline takes part. Each side is called through the public function of its build, with frequencies of its own.
- */
+/* Times two builds alternately, for posenc pair and posenc compare: base, head, and a copy of base as the A/A control. All
+ * work on the same tensors, and a roofline takes part. Each side is called through the public function of its build, with
+ * frequencies of its own. If head takes 110 ns and base 100 ns, the log ratios are near ln 1.1 = 0.095. */
 #ifndef POSENC_PAIRS_H
 #define POSENC_PAIRS_H
 
@@ -21,9 +20,9 @@ struct pair_result {
     enum pair_side side; /* if not timed: side of the outcome, or PAIR_NO_SIDE */
     const char *reason;  /* why it is not timed; valid during the sink's call */
     size_t rounds;
-    double ns[PAIR_SIDES]; /* medians, of one call */
-    const double *log_ratios,
-        *control_log_ratios; /* [rounds] ln(head / base), ln(control / base) */
+    double ns[PAIR_SIDES];            /* medians, of one call */
+    const double *log_ratios;         /* [rounds] ln(head / base), NULL without memory */
+    const double *control_log_ratios; /* [rounds] ln(control / base) */
     const char *roofline_kind, *roofline_variant; /* NULL: none */
     double roofline_ns;
 };
@@ -31,7 +30,7 @@ struct pair_result {
 struct pair_options {
     uint64_t seed;
     const struct implementation *scalar[2]; /* of base and of head; NULL: this program's */
-    bool rows_alone; /* check 64 rows only, if an earlier process checked all */
+    bool rows_alone; /* check 64 rows against the oracle only: an earlier process checked all */
     double share_s;  /* seconds for the rounds of all pairs */
     size_t min_rounds, max_rounds;
     /* Called before the first call of a side, and with PAIR_NO_SIDE before the rounds, to attribute crashes. */

@@ -1,7 +1,7 @@
 /*
- * Rooflines and lower-bound loops of calls (see rooflines.h). Variants are those of bench/loops for each instruction
- * set, and for memory also plain C and libc. The best one depends on footprint and CPU, so all are timed. The loops of
- * a call follow from its signature; they run over the call's tensors or over a block in cache.
+ * Lists the variants of rooflines and loops, and derives the loops of a call from its signature (see rooflines.h).
+ * Variants are those of bench/loops for each instruction set, and for memory also plain C and libc. The best one depends
+ * on footprint and CPU, so all are timed.
  */
 #include "rooflines.h"
 #include "conformance/problem/signature.h"
@@ -12,15 +12,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const roofline_kind_name[ROOFLINE_KIND_COUNT] = {
-#define KIND(kind, name, unused) name,
+const char *const bound_kind_name[BOUND_KIND_COUNT] = {
+#define KIND(kind, name, isa) name,
     MOVE_KINDS(KIND, ) BOUND_KINDS(KIND, )
 #undef KIND
 };
 const char *const resource_name[RESOURCE_COUNT] = { "memory", "conversion", "ports", "latency",
                                                     "calls" };
 
-enum resource roofline_resource(enum roofline_kind kind)
+enum resource bound_resource(enum bound_kind kind)
 {
     if (kind < BOUND_from_f64)
         return RESOURCE_MEMORY;
@@ -73,51 +73,45 @@ static void libc_copy(float *dst, const float *src, const float *add, size_t n)
 
 /* ---- Variants ---- */
 
-static bool backend_runs(const char *name)
-{
-    const struct posenc_backend *backend = posenc_backend_find(name);
-    return backend && !posenc_backend_unavailable_reason(backend);
-}
+#define LOOP_VARIANT(kind, name, isa)                                                          \
+    { BOUND_##kind, #isa, BOUND_NAME(kind, isa), #isa, NULL, MOVES_NONE },
+#define MOVE_VARIANT(kind, suffix, words, isa, least_moves)                                    \
+    { BOUND_##kind,           #isa words, BOUND_NAME(kind##suffix, isa), #isa,                 \
+      BOUND_NAME(moves, isa), least_moves },
+#define MOVE_VARIANTS(kind, name, isa)                                                         \
+    MOVE_VARIANT(kind, , " plain", isa, MOVES_PLAIN)                                           \
+    MOVE_VARIANT(kind, _prefetch, " prefetch", isa, MOVES_WITH_HINTS)                          \
+    MOVE_VARIANT(kind, _stream, " non-temporal", isa, MOVES_WITH_HINTS)
 
-#define ISA(name)                                                                              \
-    static bool runs_##name(void) { return backend_runs(#name); }                              \
-    static bool moves_##name(void)                                                             \
-    {                                                                                          \
-        return BOUND_NAME(moves, name)() != MOVES_NONE && runs_##name();                       \
-    }                                                                                          \
-    static bool hints_##name(void)                                                             \
-    {                                                                                          \
-        return BOUND_NAME(moves, name)() == MOVES_WITH_HINTS && runs_##name();                 \
-    }
-BOUND_ISAS
-#undef ISA
-
-#define BOUND_VARIANT(kind, unused, isa)                                                       \
-    { BOUND_##kind, #isa, BOUND_NAME(kind, isa), runs_##isa },
-#define MOVE_VARIANTS(kind, unused, isa)                                                       \
-    { BOUND_##kind, #isa " plain", BOUND_NAME(kind, isa), moves_##isa },                       \
-        { BOUND_##kind, #isa " prefetch", BOUND_NAME(kind##_prefetch, isa), hints_##isa },     \
-        { BOUND_##kind, #isa " non-temporal", BOUND_NAME(kind##_stream, isa), hints_##isa },
-
-static const struct roofline_variant variants[] = {
+static const struct bound_variant variants[] = {
     /* clang-format off */
-    { BOUND_store, "memset", libc_store, NULL },
-    { BOUND_store, "plain", plain_store, NULL },
-    { BOUND_in_place, "plain", plain_in_place, NULL },
-    { BOUND_copy, "memcpy", libc_copy, NULL },
-    { BOUND_copy, "plain", plain_copy, NULL },
-    { BOUND_add, "plain", plain_add, NULL },
-#define ISA(name) MOVE_KINDS(MOVE_VARIANTS, name) BOUND_KINDS(BOUND_VARIANT, name)
+    { BOUND_store, "memset", libc_store, NULL, NULL, MOVES_NONE },
+    { BOUND_store, "plain", plain_store, NULL, NULL, MOVES_NONE },
+    { BOUND_in_place, "plain", plain_in_place, NULL, NULL, MOVES_NONE },
+    { BOUND_copy, "memcpy", libc_copy, NULL, NULL, MOVES_NONE },
+    { BOUND_copy, "plain", plain_copy, NULL, NULL, MOVES_NONE },
+    { BOUND_add, "plain", plain_add, NULL, NULL, MOVES_NONE },
+#define ISA(isa) MOVE_KINDS(MOVE_VARIANTS, isa) BOUND_KINDS(LOOP_VARIANT, isa)
     BOUND_ISAS
 #undef ISA
     /* clang-format on */
 };
 #undef MOVE_VARIANTS
-#undef BOUND_VARIANT
+#undef MOVE_VARIANT
+#undef LOOP_VARIANT
 
-const struct roofline_variant *roofline_variant_at(size_t index)
+const struct bound_variant *bound_variant_at(size_t index)
 {
     return index < sizeof variants / sizeof *variants ? &variants[index] : NULL;
+}
+
+bool bound_variant_runs(const struct bound_variant *variant)
+{
+    const struct posenc_backend *backend =
+        variant->backend ? posenc_backend_find(variant->backend) : NULL;
+    if (variant->backend && (!backend || posenc_backend_unavailable_reason(backend)))
+        return false;
+    return !variant->moves || variant->moves() >= variant->least_moves;
 }
 
 /* ---- The loops of a call ---- */
@@ -125,14 +119,14 @@ const struct roofline_variant *roofline_variant_at(size_t index)
 /* Returns true if a call reads elements of the type of its outputs. */
 static bool reads_stored(const struct problem *p)
 {
-    bool reads = false;
     for (EACH_TENSOR(row, signature_of(p->kernel)))
-        reads = reads || (row->role != ROLE_OUTPUT && row->form == FORM_TENSOR &&
-                          row->type == TYPE_CALL && tensor_present(p, row));
-    return reads;
+        if (row->role != ROLE_OUTPUT && row->form == FORM_TENSOR && row->type == TYPE_CALL &&
+            tensor_present(p, row))
+            return true;
+    return false;
 }
 
-static enum roofline_kind kind_of_conversion(const struct call *call)
+static enum bound_kind kind_of_conversion(const struct call *call)
 {
     switch (call->outputs[0].tensor.dtype) {
     case POSENC_DTYPE_F16:
@@ -142,7 +136,7 @@ static enum roofline_kind kind_of_conversion(const struct call *call)
     case POSENC_DTYPE_F32: /* kernels with frequencies compute in f64 */
         break;
     }
-    return kernel_has_freqs(call->problem.kernel) ? BOUND_from_f64 : ROOFLINE_KIND_COUNT;
+    return kernel_has_freqs(call->problem.kernel) ? BOUND_from_f64 : BOUND_KIND_COUNT;
 }
 
 struct loop_work loop_work_of_conversion(const struct call *call, int64_t stored)
@@ -155,7 +149,7 @@ struct loop_work loop_work_of_conversion(const struct call *call, int64_t stored
                                .in_tensors = true };
 }
 
-static enum roofline_kind kind_of_angles(const struct problem *p)
+static enum bound_kind kind_of_angles(const struct problem *p)
 {
     const bool has_layout = signature_argument(signature_of(p->kernel), MEMBER(layout));
     if (p->freqs.numerics != POSENC_NUMERICS_EXACT)
@@ -164,29 +158,29 @@ static enum roofline_kind kind_of_angles(const struct problem *p)
                                                                 : BOUND_table;
 }
 
-/* Eight rows, of queries or heads, are summed in parallel; fewer form a dependency chain. */
-static enum roofline_kind kind_of_sums(const struct problem *p)
+/* Kernels sum eight rows, of queries or heads, in parallel; fewer form a dependency chain. */
+static enum bound_kind kind_of_sums(const struct problem *p)
 {
-    enum { SIDE_BY_SIDE = 8 };
-    return p->queries >= SIDE_BY_SIDE || p->batch * p->heads >= SIDE_BY_SIDE ? BOUND_sums
-                                                                             : BOUND_chain;
+    enum { IN_PARALLEL = 8 };
+    const bool enough_rows = p->queries >= IN_PARALLEL || p->batch * p->heads >= IN_PARALLEL;
+    return enough_rows ? BOUND_sums : BOUND_chain;
 }
 
 /* Rotations read and write the element type of the call. */
-static enum roofline_kind kind_of_rotation(const struct problem *p)
+static enum bound_kind kind_of_rotation(const struct problem *p)
 {
-    static const enum roofline_kind kinds[2][3] = {
-        { [POSENC_DTYPE_F32] = BOUND_rotate,
-          [POSENC_DTYPE_F16] = BOUND_rotate_f16,
-          [POSENC_DTYPE_BF16] = BOUND_rotate_bf16 },
-        { [POSENC_DTYPE_F32] = BOUND_rotate_pairs,
-          [POSENC_DTYPE_F16] = BOUND_rotate_pairs_f16,
-          [POSENC_DTYPE_BF16] = BOUND_rotate_pairs_bf16 },
-    };
-    return kinds[p->kernel == POSENC_KERNEL_ROPE_INTERLEAVED][p->dtype];
+    const bool pairs = p->kernel == POSENC_KERNEL_ROPE_INTERLEAVED;
+    switch (p->dtype) {
+    case POSENC_DTYPE_F16:
+        return pairs ? BOUND_rotate_pairs_f16 : BOUND_rotate_f16;
+    case POSENC_DTYPE_BF16:
+        return pairs ? BOUND_rotate_pairs_bf16 : BOUND_rotate_bf16;
+    default:
+        return pairs ? BOUND_rotate_pairs : BOUND_rotate;
+    }
 }
 
-static enum roofline_kind kind_of_work(const struct problem *p)
+static enum bound_kind kind_of_work(const struct problem *p)
 {
     switch (signature_of(p->kernel)->work) {
     case WORK_ANGLES:
@@ -213,32 +207,32 @@ static enum roofline_kind kind_of_work(const struct problem *p)
     case WORK_UNSET:
         break;
     }
-    return ROOFLINE_KIND_COUNT;
+    return BOUND_KIND_COUNT;
 }
 
-/* Returns true if the loop can run over the call's tensors. Loops write as much as they read, in f32 except for
- * rotations. Repeated norms in place would grow without limit. */
+/* Returns true if the loop can run over the call's tensors. Loops write f32, except for rotations. A kernel that counts its
+ * work reads more than it writes, and repeated norms in place would grow without limit. */
 static bool runs_over_tensors(const struct call *call)
 {
     const struct signature *s = signature_of(call->problem.kernel);
-    const bool alike =
+    const bool same_dtype =
         call->outputs[0].tensor.dtype == POSENC_DTYPE_F32 || s->work == WORK_ROTATION;
-    return alike && !s->count_work && s->work != WORK_NORM;
+    return same_dtype && !s->count_work && s->work != WORK_NORM;
 }
 
-/* Sets the rows of a loop: eight rows of a table at once if they are whole pairs of vectors; single rows of biases. */
+/* Sets the rows of a loop: of tables eight at once, if a row is whole pairs of the longest vectors; of biases one. */
 static void choose_rows(struct loop_work *work, const struct call *call)
 {
     enum { TWO_VECTORS = 32 };
     const struct problem *p = &call->problem;
     const struct posenc_tensor *out = &call->outputs[0].tensor;
     const int64_t last = out->shape[out->rank - 1];
-    work->at_once = 1;
+    work->rows_at_once = 1;
     if (work->kind == BOUND_table || work->kind == BOUND_table_interleaved) {
-        work->row = last % TWO_VECTORS == 0 ? last : 0;
-        work->at_once = BOUND_ROWS;
+        work->row_floats = last % TWO_VECTORS == 0 ? last : 0;
+        work->rows_at_once = BOUND_ROWS;
     } else if (work->kind >= BOUND_slope && work->kind <= BOUND_runs) {
-        work->row = p->keys <= LOOP_BLOCK ? p->keys : 0;
+        work->row_floats = p->keys <= LOOP_BLOCK ? p->keys : 0;
     }
 }
 
@@ -260,7 +254,7 @@ struct loop_work loop_work_of_kernel(const struct call *call)
     if (work.stored)
         work.floats = work.floats * (int64_t)storage_size(p->dtype) / (int64_t)sizeof(float);
     if (work.floats == 0)
-        work.kind = ROOFLINE_KIND_COUNT;
+        work.kind = BOUND_KIND_COUNT;
     return work;
 }
 
@@ -280,32 +274,37 @@ struct loop_block *loop_blocks_create(const struct call *call, size_t n)
     return blocks;
 }
 
-/* Returns the floats of one call of a loop: a block, or the rows that it writes at once if they are more. */
-static int64_t floats_given(const struct loop_work *work)
+/* Returns the floats that a loop writes without a gap: a row, or the rows at once; 0: rows do not matter. */
+static int64_t group_floats(const struct loop_work *work)
 {
-    const int64_t rows = work->row * work->at_once;
-    return rows > LOOP_BLOCK ? rows : LOOP_BLOCK;
+    return work->row_floats * work->rows_at_once;
 }
 
-/* Returns the number of these that are written: whole rows. */
+/* Returns the floats that one call of a loop over a tensor gets: a block, or a group of rows if that is longer. */
+static int64_t floats_given(const struct loop_work *work)
+{
+    return group_floats(work) > LOOP_BLOCK ? group_floats(work) : LOOP_BLOCK;
+}
+
+/* Returns the floats that a loop writes of those that it is given: whole groups of rows. */
 static int64_t floats_written(const struct loop_work *work, int64_t given)
 {
-    const int64_t rows = work->row * work->at_once;
-    return rows > 0 && rows <= given ? given / rows * rows : given;
+    const int64_t group = group_floats(work);
+    return group > 0 && group <= given ? given / group * group : given;
 }
 
 /* Returns the third argument of a loop over `given` floats from dst on (bounds.h). */
-static const float *third_argument(const struct roofline_variant *loop,
+static const float *third_argument(const struct bound_variant *loop,
                                    const struct loop_work *work, const struct loop_block *block,
                                    const float *dst, int64_t given)
 {
-    const bool converts = roofline_resource(loop->kind) == RESOURCE_CONVERSION;
-    if (work->row > 0)
-        return work->row * work->at_once <= given ? dst + work->row : NULL;
+    const bool converts = bound_resource(loop->kind) == RESOURCE_CONVERSION;
+    if (work->row_floats > 0)
+        return group_floats(work) <= given ? dst + work->row_floats : NULL;
     return converts && work->wide ? block->wide : NULL;
 }
 
-void loop_run(const struct roofline_variant *loop, const struct loop_work *work,
+void loop_run(const struct bound_variant *loop, const struct loop_work *work,
               struct loop_block *block, int64_t blocks)
 {
     const float *read = work->stored ? block->stored : block->wide,
@@ -315,7 +314,7 @@ void loop_run(const struct roofline_variant *loop, const struct loop_work *work,
         loop->function(block->out, src, third, LOOP_BLOCK);
 }
 
-void loop_run_over_tensor(const struct roofline_variant *loop, const struct loop_work *work,
+void loop_run_over_tensor(const struct bound_variant *loop, const struct loop_work *work,
                           struct loop_block *block, float *dst, const float *src, int64_t n)
 {
     const int64_t given = floats_given(work), step = floats_written(work, given);

@@ -1,4 +1,4 @@
-/* Calibrates contenders and times them in rounds (see harness.h). */
+/* Calibrates contenders and times them in rounds, each by one run of Google Benchmark (see harness.h and gbench.h). */
 #include "harness.h"
 #include "gbench.h"
 
@@ -6,9 +6,9 @@
 #include <stdlib.h>
 
 static const double WARM_S = 1e-3; /* time after which caches are warm */
-enum { DEEPEST = 64 };
+enum { STACK_DEPTHS = 64 };
 
-static bool stopped(const struct rounds *rounds)
+static bool is_stopped(const struct rounds *rounds)
 {
     return rounds->stop && rounds->stop(rounds->user);
 }
@@ -24,14 +24,17 @@ double *rounds_samples(const struct rounds *rounds, const struct contender *c)
  * streaming stores a call in L3 needs 8 of them on Zen 4. */
 static int warm_calls(const struct contender *c)
 {
-    const double most = 8.0, calls = ceil(WARM_S / fmax(c->seconds, 1e-9));
-    return c->seconds >= WARM_S ? 0 : (int)fmin(calls, most);
+    const double most_calls = 8.0, calls = ceil(WARM_S / fmax(c->seconds, 1e-9));
+    return c->seconds >= WARM_S ? 0 : (int)fmin(calls, most_calls);
 }
 
 static struct gbench_sample sample_for(struct contender *c)
 {
-    return (struct gbench_sample){ contender_call, c,   warm_calls(c),
-                                   c->iterations,  0.0, contender_announce };
+    return (struct gbench_sample){ .call = contender_call,
+                                   .user = c,
+                                   .warm = warm_calls(c),
+                                   .iterations = c->iterations,
+                                   .on_begin = contender_announce };
 }
 
 double contender_sample_seconds(const struct contender *c)
@@ -66,7 +69,7 @@ bool rounds_calibrate(struct rounds *rounds)
 {
     for (size_t i = 0; i < rounds->n; i++) {
         struct contender *c = &rounds->contenders[i];
-        if (stopped(rounds))
+        if (is_stopped(rounds))
             return false;
         if (contender_is_timed(c) && !contender_calibrate(c, rounds->least_sample))
             return false;
@@ -76,44 +79,61 @@ bool rounds_calibrate(struct rounds *rounds)
 
 /* ---- Rounds ---- */
 
-/* Returns true if a contender takes part in round r; its `mine` of `all` rounds are evenly spread. */
-static bool takes_part(size_t r, size_t mine, size_t all)
+double rounds_seconds(const struct rounds *rounds)
 {
-    return (r + 1) * mine / all > r * mine / all;
+    double round_s = 0.0;
+    for (size_t i = 0; i < rounds->n; i++)
+        if (contender_is_timed(&rounds->contenders[i]))
+            round_s += contender_sample_seconds(&rounds->contenders[i]);
+    return round_s;
 }
 
-/* Times a round at another depth of the stack. The position of a kernel's stack relative to its tensors makes some
- * kernels up to a tenth slower in a whole process; rounds at different depths show a typical time. */
-static int time_at_stack_depth(struct gbench_sample *samples, size_t n, double min_s,
-                               int deeper)
+void rounds_plan(struct rounds *rounds, double share, double fewest, double most)
 {
-    volatile char below[96];
-    if (deeper == 0)
+    const double fit = share / fmax(rounds_seconds(rounds), 1e-9);
+    rounds->n_rounds = (size_t)fmin(fmax(fit, fewest), most);
+    for (size_t i = 0; i < rounds->n; i++)
+        rounds->contenders[i].rounds = rounds->n_rounds;
+}
+
+/* Returns true if a contender takes part in round r; its `own` of `all` rounds are evenly spread. */
+static bool takes_part(size_t r, size_t own, size_t all)
+{
+    return (r + 1) * own / all > r * own / all;
+}
+
+/* Times a round `depth` frames of 96 bytes or more deeper in the stack. The position of a kernel's stack relative to its tensors makes some
+ * kernels up to a tenth slower in a whole process; rounds at different depths show a typical time. */
+static int time_at_stack_depth(struct gbench_sample *samples, size_t n, double min_s, int depth)
+{
+    volatile char frame[96]; /* its use after the call keeps the compiler from a tail call */
+    if (depth == 0)
         return gbench_time(samples, n, min_s);
-    below[0] = 0;
-    const int failed = time_at_stack_depth(samples, n, min_s, deeper - 1);
-    below[1] = below[0];
+    frame[0] = 0;
+    const int failed = time_at_stack_depth(samples, n, min_s, depth - 1);
+    frame[1] = frame[0];
     return failed;
 }
 
-/* Lists the samples of a round in a random order. Returns their number. */
+/* Lists the samples of round r in a random order (Fisher and Yates). `draws` counts the random numbers of all rounds.
+ * Returns the number of samples. */
 static size_t draw_round(struct rounds *rounds, size_t r, uint64_t *draws,
                          struct gbench_sample *samples)
 {
-    size_t m = 0;
+    size_t n = 0;
     for (size_t i = 0; i < rounds->n; i++) {
         struct contender *c = &rounds->contenders[i];
         rounds_samples(rounds, c)[r] = (double)NAN;
         if (contender_is_timed(c) && takes_part(r, c->rounds, rounds->n_rounds))
-            samples[m++] = sample_for(c);
+            samples[n++] = sample_for(c);
     }
-    for (size_t i = m; i > 1; i--) {
+    for (size_t i = n; i > 1; i--) {
         const size_t j = (size_t)(rng_u64(rounds->seed, (*draws)++) % i);
         const struct gbench_sample other = samples[j];
         samples[j] = samples[i - 1];
         samples[i - 1] = other;
     }
-    return m;
+    return n;
 }
 
 bool rounds_time(struct rounds *rounds)
@@ -121,14 +141,14 @@ bool rounds_time(struct rounds *rounds)
     uint64_t draws = 0;
     struct gbench_sample *samples = calloc(rounds->n, sizeof *samples);
     bool ok = samples;
-    for (size_t r = 0; ok && r < rounds->n_rounds && !stopped(rounds); r++) {
-        const size_t m = draw_round(rounds, r, &draws, samples);
-        const int deeper =
-            rounds->varies_stack ? (int)(rng_u64(rounds->seed, draws++) % DEEPEST) : 0;
-        ok = time_at_stack_depth(samples, m, rounds->least_sample, deeper) == 0;
-        for (size_t i = 0; ok && i < m; i++) {
+    for (size_t r = 0; ok && r < rounds->n_rounds && !is_stopped(rounds); r++) {
+        const size_t n = draw_round(rounds, r, &draws, samples);
+        const int depth =
+            rounds->varies_stack ? (int)(rng_u64(rounds->seed, draws++) % STACK_DEPTHS) : 0;
+        ok = time_at_stack_depth(samples, n, rounds->least_sample, depth) == 0;
+        for (size_t i = 0; ok && i < n; i++) {
             const struct contender *c = samples[i].user;
-            rounds_samples(rounds, c)[r] = samples[i].seconds * c->times;
+            rounds_samples(rounds, c)[r] = samples[i].seconds * c->sample_scale;
         }
     }
     free(samples);
@@ -165,7 +185,7 @@ double rounds_speed(const struct rounds *rounds, const struct contender *c,
 {
     if (!other || !contender_is_timed(other))
         return 0.0;
-    const double r = stats_median_ratio(rounds_samples(rounds, other),
-                                        rounds_samples(rounds, c), rounds->n_rounds);
-    return isfinite(r) ? r : 0.0;
+    const double speedup = stats_median_ratio(rounds_samples(rounds, other),
+                                              rounds_samples(rounds, c), rounds->n_rounds);
+    return isfinite(speedup) ? speedup : 0.0;
 }

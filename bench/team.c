@@ -1,5 +1,5 @@
-/* Team of POSIX threads (see contender.h). Members wait for a change of the counter `generation`, first spinning, then
- * asleep. */
+/* Team of POSIX threads (see contender.h). team_run() stores the work and increments the counter `generation`. Members wait
+ * for that change, first spinning, then asleep, and decrement `busy` when they return. */
 #define _POSIX_C_SOURCE 200809L
 #include "contender.h"
 
@@ -27,6 +27,7 @@ struct team {
     pthread_cond_t changed;
 };
 
+/* Returns as soon as the generation is not the last one of this member. */
 static void wait_for_change(struct team *team, unsigned last_generation)
 {
     for (int i = 0; i < SPINS; i++)
@@ -40,17 +41,18 @@ static void wait_for_change(struct team *team, unsigned last_generation)
 
 static void *member_main(void *user)
 {
-    const struct team_member *me = user;
-    struct team *team = me->team;
+    const struct team_member *member = user;
+    struct team *team = member->team;
     for (unsigned last_generation = 0;; last_generation++) {
         wait_for_change(team, last_generation);
         if (!team->work)
             return NULL;
-        team->work(team->user, me->index, team->n);
+        team->work(team->user, member->index, team->n);
         atomic_fetch_sub_explicit(&team->busy, 1, memory_order_release);
     }
 }
 
+/* Hands work to the threads; NULL ends them. */
 static void post(struct team *team, team_work *work, void *user)
 {
     pthread_mutex_lock(&team->mutex);
@@ -85,9 +87,9 @@ struct team *team_create(int n)
     pthread_cond_init(&team->changed, NULL);
     team->members = calloc((size_t)n, sizeof *team->members);
     for (int i = 1; team->members && i < n; i++) {
-        struct team_member *m = &team->members[i];
-        *m = (struct team_member){ .team = team, .index = i };
-        if (pthread_create(&m->thread, NULL, member_main, m) != 0)
+        struct team_member *member = &team->members[i];
+        *member = (struct team_member){ .team = team, .index = i };
+        if (pthread_create(&member->thread, NULL, member_main, member) != 0)
             break;
         team->started++;
     }

@@ -1,62 +1,66 @@
 /*
- * Loops of bounds.h for one instruction set. bench/loops/meson.build sets POSENC_SIMD, POSENC_ISA and the compiler
- * flags of that backend.
+ * Loops of bounds.h for one instruction set. bench/meson.build compiles this file once for each, with the compiler flags
+ * of its backend, and sets POSENC_ISA to its name, such as avx2, and POSENC_SIMD to its header. Vector operations (vf_*:
+ * f32, vd_*: the same number of f64) are those of impl/simd; `w` is the number of lanes.
  *
  * A kernel's constants are constants here, too. Data that a kernel reads are read here at an address that differs in
- * each iteration, so that no compiler moves them out of the loop.
+ * each iteration, so that no compiler moves them out of the loop. That is why arrays hold repeated numbers.
  */
 #include "bounds.h"
 #include "impl/kernels/biases.h"
 #include "impl/kernels/dtype.h"
-#include "rotations.h"
-#include "tables.h"
 
+/* Initialisers of an array: numbers that are repeated 8 or 16 times. */
+#define TIMES_4(...)  __VA_ARGS__, __VA_ARGS__, __VA_ARGS__, __VA_ARGS__
+#define TIMES_8(...)  TIMES_4(__VA_ARGS__, __VA_ARGS__)
+#define TIMES_16(...) TIMES_4(TIMES_4(__VA_ARGS__))
+
+/* LOOP(rotate) is the head of the function bound_rotate_avx2(). The macros in between expand POSENC_ISA. */
 #define BOUND_NAME_OF(kind, isa) BOUND_NAME(kind, isa)
 #define LOOP_OF(kind, isa)       BOUND(kind, isa)
 #define LOOP(kind)               LOOP_OF(kind, POSENC_ISA)
+
+#include "rotations.h"
+#include "tables.h"
 #include "moves.h"
 
 /* ---- Conversions: tables from f64 to f32, elements of 16 bits to f32 and back ---- */
 
-/* Numbers of a table before rounding: eight values repeated, for vectors of any length. */
-#define EIGHT 0.7, -0.71, 0.72, -0.73, 0.74, -0.75, 0.76, -0.77
-#define FORTY EIGHT, EIGHT, EIGHT, EIGHT, EIGHT
-static const double conversion_source[128] = { FORTY, FORTY, FORTY, EIGHT };
-#undef FORTY
-#undef EIGHT
+/* Numbers of a table before rounding. */
+static const double conversion_source[128] = { TIMES_16(0.7, -0.71, 0.72, -0.73, 0.74, -0.75,
+                                                        0.76, -0.77) };
 
-/* Returns numbers of a table, rounded from f64. */
+/* Returns numbers of a table, rounded from f64 to f32. */
 SIMD_INLINE vf load_rounded_constants(int64_t i)
 {
     return vf_from_vd(vd_load(conversion_source + i % 64));
 }
 
-/* Returns computed numbers: those at `wide` in f32, or numbers in f64 that are rounded. */
+/* Returns numbers that a kernel computed: those at `wide` in f32, or without `wide` numbers rounded from f64. */
 SIMD_INLINE vf load_constants(const float *wide, int64_t i)
 {
     return wide ? vf_load(wide + i % 64) : load_rounded_constants(i);
 }
 
-/* Returns the elements at src + i, plus those of a table in f32; without src, computed numbers. */
-SIMD_INLINE vf load_or_constants(enum posenc_dtype type, const void *src, const float *wide,
-                                 int64_t i, int64_t n)
+/* Returns n numbers to store as `type`: in f32 the sum of src and a table, in 16 bits src; without src, constants. */
+SIMD_INLINE vf load_numbers(enum posenc_dtype type, const void *src, const float *wide,
+                            int64_t i, int64_t n)
 {
     vf value = src ? load_as(type, src, i, n) : load_constants(wide, i);
     return src && type == POSENC_DTYPE_F32 ? vf_add(value, load_rounded_constants(i)) : value;
 }
 
-/* Converts four vectors at a time, after reading all of them. */
+/* Converts n elements to `type`, four vectors at a time, after reading all of them. */
 SIMD_INLINE void convert(enum posenc_dtype type, void *dst, const void *src, const float *wide,
                          int64_t n)
 {
     const int64_t w = vf_lanes();
     int64_t i = 0;
-
     for (; i + 4 * w <= n; i += 4 * w) {
-        vf a = vf_pin(load_or_constants(type, src, wide, i, w)),
-           b = vf_pin(load_or_constants(type, src, wide, i + w, w));
-        vf c = vf_pin(load_or_constants(type, src, wide, i + 2 * w, w));
-        vf d = vf_pin(load_or_constants(type, src, wide, i + 3 * w, w));
+        vf a = vf_pin(load_numbers(type, src, wide, i, w)),
+           b = vf_pin(load_numbers(type, src, wide, i + w, w));
+        vf c = vf_pin(load_numbers(type, src, wide, i + 2 * w, w));
+        vf d = vf_pin(load_numbers(type, src, wide, i + 3 * w, w));
         store_as(type, dst, i, a, w);
         store_as(type, dst, i + w, b, w);
         store_as(type, dst, i + 2 * w, c, w);
@@ -64,16 +68,15 @@ SIMD_INLINE void convert(enum posenc_dtype type, void *dst, const void *src, con
     }
     for (; i < n; i += w) {
         const int64_t part = n - i < w ? n - i : w;
-        store_as(type, dst, i, load_or_constants(type, src, wide, i, part), part);
+        store_as(type, dst, i, load_numbers(type, src, wide, i, part), part);
     }
 }
 
-/* Converts pairs of adjacent elements where that is faster. */
+/* Converts n elements to bf16, in pairs of adjacent elements if that is faster. */
 SIMD_INLINE void convert_bf16(uint16_t *dst, const uint16_t *src, const float *wide, int64_t n)
 {
     const int64_t w = vf_lanes();
     int64_t i = 0;
-
     for (; vf_prefers_bf16_pairs() && i + 2 * w <= n; i += 2 * w) {
         vf even = load_constants(wide, i), odd = load_constants(wide, i + w);
         if (src)
@@ -83,7 +86,7 @@ SIMD_INLINE void convert_bf16(uint16_t *dst, const uint16_t *src, const float *w
     convert(POSENC_DTYPE_BF16, dst + i, src ? src + i : NULL, wide, n - i);
 }
 
-/* n floats of memory hold n elements of f32, or 2 n elements of 16 bits. */
+/* The loops get n in floats: 2 n elements of 16 bits. */
 LOOP(from_f64)
 {
     (void)third;
@@ -91,11 +94,11 @@ LOOP(from_f64)
 }
 
 LOOP(f16) { convert(POSENC_DTYPE_F16, dst, src, third, 2 * (int64_t)n); }
-
 LOOP(bf16) { convert_bf16((uint16_t *)dst, (const uint16_t *)src, third, 2 * (int64_t)n); }
 
-/* Defines a loop with separate code for src and for NULL. */
-#define EITHER(kind, call)                                                                     \
+/* Defines a loop that adds to src, or writes its results without src. The call is written twice, so that the compiler
+ * makes separate code for both. */
+#define LOOP_ADDING(kind, call)                                                                \
     LOOP(kind)                                                                                 \
     {                                                                                          \
         (void)third;                                                                           \
@@ -107,7 +110,7 @@ LOOP(bf16) { convert_bf16((uint16_t *)dst, (const uint16_t *)src, third, 2 * (in
         call;                                                                                  \
     }
 
-/* Writes four vectors that are `step` floats apart, after reading all of them. */
+/* Writes four vectors from dst + i on, `step` floats apart, each added to src; reads src before it writes. */
 SIMD_INLINE void put_strided(float *dst, const float *src, int64_t i, int64_t step, vf a, vf b,
                              vf c, vf d)
 {
@@ -123,31 +126,27 @@ SIMD_INLINE void put_strided(float *dst, const float *src, int64_t i, int64_t st
 
 /* ---- Tables ---- */
 
-#define ROW (third ? third - dst : (int64_t)n / BOUND_ROWS)
-EITHER(table, write_table(false, dst, src, ROW, (int64_t)n))
-EITHER(table_interleaved, write_table(true, dst, src, ROW, (int64_t)n))
-#undef ROW
+#define TABLE_ROW (third ? third - dst : (int64_t)n / BOUND_ROWS)
+LOOP_ADDING(table, write_table(false, dst, src, TABLE_ROW, (int64_t)n))
+LOOP_ADDING(table_interleaved, write_table(true, dst, src, TABLE_ROW, (int64_t)n))
+#undef TABLE_ROW
 
-#define EIGHT  0.3f, 1.7f, 2.9f, 4.4f, 5.9f, 100.6f, 1000.2f, 1e5f
-#define THIRTY EIGHT, EIGHT, EIGHT, EIGHT
-static const float some_angles[128] = { THIRTY, THIRTY, THIRTY, THIRTY };
-#undef THIRTY
-#undef EIGHT
+static const float some_angles[128] = { TIMES_16(0.3f, 1.7f, 2.9f, 4.4f, 5.9f, 100.6f, 1000.2f,
+                                                 1e5f) };
 
+/* Like kernels, it works on three vectors at once: scales and stores one, evaluates the next, reduces the third. */
 LOOP(angles)
 {
     const int64_t w = vf_lanes();
     const vf one = vf_set1(1.0f);
     vq q, q_second, q_third;
     vd c, s;
-
     (void)third;
     sincos_short(angles_reduced(vf_load(some_angles), &q), &c, &s);
     vd r = angles_reduced(vf_load(some_angles + w), &q_second);
     for (int64_t i = 0; i + 2 * w <= (int64_t)n; i += 2 * w) {
         vd r_third = angles_reduced(vf_load(some_angles + i / 2 % 64), &q_third);
         vf cosine, sine;
-
         sincos_scaled(q, c, s, one, one, &cosine, &sine);
         vf_store(dst + i, add_onto(src, i, sine));
         vf_store(dst + i + w, add_onto(src, i + w, cosine));
@@ -160,72 +159,70 @@ LOOP(angles)
 
 /* ---- Rotations ---- */
 
-#define ONTO(kind, call)                                                                       \
+/* Defines a loop that reads src alone. */
+#define LOOP_OF_SRC(kind, call)                                                                \
     LOOP(kind)                                                                                 \
     {                                                                                          \
         (void)third;                                                                           \
         call;                                                                                  \
     }
-ONTO(rotate, rotate_halves_as(POSENC_DTYPE_F32, dst, src, (int64_t)n))
-ONTO(rotate_f16, rotate_halves_as(POSENC_DTYPE_F16, dst, src, 2 * (int64_t)n))
-ONTO(rotate_bf16, rotate_halves_as(POSENC_DTYPE_BF16, dst, src, 2 * (int64_t)n))
-ONTO(rotate_pairs, rotate_pairs_as(POSENC_DTYPE_F32, dst, src, (int64_t)n))
-ONTO(rotate_pairs_f16, rotate_pairs_as(POSENC_DTYPE_F16, dst, src, 2 * (int64_t)n))
-ONTO(rotate_pairs_bf16, rotate_pairs_as(POSENC_DTYPE_BF16, dst, src, 2 * (int64_t)n))
-ONTO(norm, normalize(dst, src, (int64_t)n))
-#undef ONTO
+LOOP_OF_SRC(rotate, rotate_halves_as(POSENC_DTYPE_F32, dst, src, (int64_t)n))
+LOOP_OF_SRC(rotate_f16, rotate_halves_as(POSENC_DTYPE_F16, dst, src, 2 * (int64_t)n))
+LOOP_OF_SRC(rotate_bf16, rotate_halves_as(POSENC_DTYPE_BF16, dst, src, 2 * (int64_t)n))
+LOOP_OF_SRC(rotate_pairs, rotate_pairs_as(POSENC_DTYPE_F32, dst, src, (int64_t)n))
+LOOP_OF_SRC(rotate_pairs_f16, rotate_pairs_as(POSENC_DTYPE_F16, dst, src, 2 * (int64_t)n))
+LOOP_OF_SRC(rotate_pairs_bf16, rotate_pairs_as(POSENC_DTYPE_BF16, dst, src, 2 * (int64_t)n))
+LOOP_OF_SRC(norm, normalize(dst, src, (int64_t)n))
+#undef LOOP_OF_SRC
 
 /* ---- Biases ---- */
 
-/* Writes the end of a row whose length is not a multiple of the vector: a vector that overlaps, or single elements. */
-SIMD_INLINE void put_end(float *dst, const float *src, int64_t row, vf last)
+/* Writes the last elements of a row of `row` floats, no multiple of a vector: a vector that overlaps the one before, or
+ * single elements. */
+SIMD_INLINE void put_row_end(float *dst, const float *src, int64_t row, vf last)
 {
     const int64_t w = vf_lanes();
-
     if (row >= w)
         vf_store(dst + row - w, add_onto(src, row - w, last));
     else
         vf_store_n(dst, src ? vf_add(vf_load_n(src, row), last) : last, row);
 }
 
-SIMD_INLINE vf along_slope(vf slopes, vf a) { return vf_fma(slopes, a, vf_set1(0.0f)); }
+SIMD_INLINE vf slope_biases(vf slopes, vf a) { return vf_fma(slopes, a, vf_set1(0.0f)); }
 
+/* Writes slope times distance; a to d are distances of four vectors. */
 SIMD_INLINE void write_slope_row(float *dst, const float *src, int64_t row)
 {
     const int64_t w = vf_lanes();
     vf slopes = vf_set1(0.25f), width = vf_set1((float)w), four = vf_set1(4.0f * (float)w);
     vf a = vf_add(vf_iota(), vf_set1(1.0f));
     int64_t i = 0;
-
     for (; i + 4 * w <= row; i += 4 * w, a = vf_add(a, four)) {
         vf b = vf_add(a, width), c = vf_add(a, vf_add(width, width));
         vf d = vf_add(b, vf_add(width, width));
-
-        put_strided(dst, src, i, w, along_slope(slopes, a), along_slope(slopes, b),
-                    along_slope(slopes, c), along_slope(slopes, d));
+        put_strided(dst, src, i, w, slope_biases(slopes, a), slope_biases(slopes, b),
+                    slope_biases(slopes, c), slope_biases(slopes, d));
     }
     for (; i + w <= row; i += w, a = vf_add(a, width))
-        vf_store(dst + i, add_onto(src, i, along_slope(slopes, a)));
+        vf_store(dst + i, add_onto(src, i, slope_biases(slopes, a)));
     if (i < row) {
         a = vf_add(vf_iota(), vf_set1(row < w ? 1.0f : (float)(row - w + 1)));
-        put_end(dst, src, row, along_slope(slopes, a));
+        put_row_end(dst, src, row, slope_biases(slopes, a));
     }
 }
 
-#define EIGHT 1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f, 7.0f, 8.0f
-#define SIXTY EIGHT, EIGHT, EIGHT, EIGHT, EIGHT, EIGHT, EIGHT, EIGHT
-/* Line of a row and one further element for each of 32 rows: repeats 1 to 8. */
-static const float short_line[320] = { SIXTY, SIXTY, SIXTY, SIXTY, SIXTY };
-#undef SIXTY
-#undef EIGHT
+/* Biases of a row of at most LINE_ROW keys. Each of LINE_STARTS rows starts one element further. */
 enum { LINE_ROW = 256, LINE_STARTS = 32 };
+#define ONE_TO_EIGHT 1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f, 7.0f, 8.0f
+static const float short_line[320] = { TIMES_8(ONE_TO_EIGHT), TIMES_16(ONE_TO_EIGHT),
+                                       TIMES_16(ONE_TO_EIGHT) };
+#undef ONE_TO_EIGHT
 
-/* Writes n keys of a row from j on as kernels do: biases from that of key j on, or all `value`. */
-SIMD_INLINE void put_row(enum bias_layout layout, float *dst, const float *src,
-                         const float *bias, vf value, int64_t j, int64_t n)
+/* Writes n keys of a row from key j on, as kernels do: biases of a line, or `value` for all keys. */
+SIMD_INLINE void put_keys(enum bias_layout layout, float *dst, const float *src,
+                          const float *bias, vf value, int64_t j, int64_t n)
 {
     const int32_t *order = reversed_lanes();
-
     if (src)
         put_bias_row(POSENC_DTYPE_F32, ADD_UNSCALED, layout, bias, order, value, value, 1.0f,
                      src, dst, j, n);
@@ -234,59 +231,53 @@ SIMD_INLINE void put_row(enum bias_layout layout, float *dst, const float *src,
                      dst, j, n);
 }
 
-/* Writes the last RUN_LINE elements of a row, aligned to vectors. */
+/* Writes a row of T5: one value for far keys, then a line of at least RUN_LINE keys, from a whole vector on. */
 enum { RUN_LINE = 112 };
 SIMD_INLINE void write_runs_row(float *dst, const float *src, const float *from, int64_t row)
 {
     const vf value = vf_set1(0.5f);
     const int64_t all = row > RUN_LINE ? row - RUN_LINE : 0, before = all - all % vf_lanes();
-
     if (before > 0)
-        put_row(ONE_VALUE, dst, src, NULL, value, 0, before);
-    put_row(FORWARD, dst, src, from, value, before, row - before);
+        put_keys(ONE_VALUE, dst, src, NULL, value, 0, before);
+    put_keys(FORWARD, dst, src, from, value, before, row - before);
 }
 
-/* Writes rows whose start moves by one. The asm hides their number and length from the compiler, as in a kernel. */
 enum row_kind { SLOPES, LINES, RUNS };
+
+/* Writes the whole rows of n floats. The asm hides their number and length from the compiler, as in a kernel. */
 SIMD_INLINE void write_rows(enum row_kind kind, float *dst, const float *src, int64_t row,
                             int64_t n)
 {
     const bool onto = src != NULL;
-    int64_t many = n / row;
-
-    __asm__("" : "+r"(row), "+r"(many));
-    for (int64_t r = 0; r < many; r++, dst += row, src += onto ? row : 0) {
+    int64_t n_rows = n / row;
+    __asm__("" : "+r"(row), "+r"(n_rows));
+    for (int64_t r = 0; r < n_rows; r++, dst += row, src += onto ? row : 0) {
         const float *from = short_line + r % LINE_STARTS;
-
         if (kind == SLOPES)
             write_slope_row(dst, onto ? src : NULL, row);
         else if (kind == LINES)
-            put_row(REVERSED, dst, onto ? src : NULL, from + row, vf_set1(0.0f), 0, row);
+            put_keys(REVERSED, dst, onto ? src : NULL, from + row, vf_set1(0.0f), 0, row);
         else
             write_runs_row(dst, onto ? src : NULL, from, row);
     }
 }
 
-#define ROW(most) (third && third - dst < (most) ? third - dst : (most))
-EITHER(slope, write_rows(SLOPES, dst, src, ROW((int64_t)n), (int64_t)n))
-EITHER(line, write_rows(LINES, dst, src, ROW(LINE_ROW), (int64_t)n))
-EITHER(runs, write_rows(RUNS, dst, src, ROW((int64_t)n), (int64_t)n))
-#undef ROW
+#define BIAS_ROW(most) (third && third - dst < (most) ? third - dst : (most))
+LOOP_ADDING(slope, write_rows(SLOPES, dst, src, BIAS_ROW((int64_t)n), (int64_t)n))
+LOOP_ADDING(line, write_rows(LINES, dst, src, BIAS_ROW(LINE_ROW), (int64_t)n))
+LOOP_ADDING(runs, write_rows(RUNS, dst, src, BIAS_ROW((int64_t)n), (int64_t)n))
+#undef BIAS_ROW
 
 /* Rows of a table in a random order. */
-#define SIXTEEN 3, 14, 7, 0, 11, 5, 9, 12, 1, 15, 6, 10, 2, 13, 8, 4
-#define SIXTY   SIXTEEN, SIXTEEN, SIXTEEN, SIXTEEN
-static const int32_t some_rows[128] = { SIXTY, SIXTY };
-#undef SIXTY
-#undef SIXTEEN
+static const int32_t some_rows[128] = { TIMES_8(3, 14, 7, 0, 11, 5, 9, 12, 1, 15, 6, 10, 2, 13,
+                                                8, 4) };
 
+/* Looks up n / 4 indices in a table of four heads; `head` floats separate the outputs of two heads. */
 SIMD_INLINE void gather_rows(float *dst, const float *src, int64_t n)
 {
     const int64_t w = vf_lanes(), head = n / 4;
-
     for (int64_t i = 0; i + w <= head; i += w) {
         vf a, b, c, d;
-
         vf_gather4(short_line, some_rows + i % 64, &a, &b, &c, &d);
         vf_store(dst + i, add_onto(src, i, a));
         vf_store(dst + head + i, add_onto(src, head + i, b));
@@ -295,21 +286,22 @@ SIMD_INLINE void gather_rows(float *dst, const float *src, int64_t n)
     }
 }
 
-EITHER(fetch, gather_rows(dst, src, (int64_t)n))
+LOOP_ADDING(fetch, gather_rows(dst, src, (int64_t)n))
 
-/* ---- Terms ---- */
+/* ---- Terms of disentangled attention ---- */
 
-/* Columns that rise by one with every second key, from 0 to 71, for 64 keys and the further queries of a block. */
+/* Columns that rise by one with every second key, from 0 to 79: those of 64 keys, one key further for each query. */
 #define TWICE(k) k, k
-#define TEN(k)                                                                                 \
+#define TEN_TWICE(k)                                                                           \
     TWICE(k), TWICE((k) + 1), TWICE((k) + 2), TWICE((k) + 3), TWICE((k) + 4), TWICE((k) + 5),  \
         TWICE((k) + 6), TWICE((k) + 7), TWICE((k) + 8), TWICE((k) + 9)
-static const int32_t some_columns[160] = { TEN(0),  TEN(10), TEN(20), TEN(30),
-                                           TEN(40), TEN(50), TEN(60), TEN(70) };
-#undef TEN
+static const int32_t some_columns[160] = { TEN_TWICE(0),  TEN_TWICE(10), TEN_TWICE(20),
+                                           TEN_TWICE(30), TEN_TWICE(40), TEN_TWICE(50),
+                                           TEN_TWICE(60), TEN_TWICE(70) };
+#undef TEN_TWICE
 #undef TWICE
 
-/* Queries and keys of a block, and distance of transposed rows. */
+/* Queries and keys of a block, and floats from one transposed row to the next. */
 enum { TERM_QUERIES = 16, TERM_KEYS = 64, TERM_PITCH = TERM_KEYS + 16 };
 
 /* Reads a vector of elements of a row by their columns. */
@@ -318,13 +310,12 @@ SIMD_INLINE vf gather_columns(const int32_t *columns)
     return vf_lookup(vf_load(short_line + *columns), columns, *columns);
 }
 
-/* Transposes vectors of queries to vectors of keys. */
+/* Looks up the p2c terms of a block, in vectors of queries, and transposes them to vectors of keys. */
 SIMD_INLINE void transpose_terms(float *transposed)
 {
     const int64_t w = vf_lanes();
     _Alignas(64) float keys[TERM_KEYS * TERM_QUERIES + TERM_KEYS];
     int32_t order[TERM_KEYS];
-
     for (int64_t k = 0; k < w; k++)
         order[k] = (int32_t)(k * TERM_QUERIES / 4);
     for (int64_t j = 0; j < TERM_KEYS; j += w, transposed += w) {
@@ -333,7 +324,6 @@ SIMD_INLINE void transpose_terms(float *transposed)
                 vf_store(keys + k * TERM_QUERIES + r, gather_columns(some_columns + j + k + r));
         for (int64_t r = 0; r < TERM_QUERIES; r += 4) {
             vf a, b, c, d;
-
             vf_gather4(keys + r, order, &a, &b, &c, &d);
             vf_store(transposed + r * TERM_PITCH, a);
             vf_store(transposed + (r + 1) * TERM_PITCH, b);
@@ -343,17 +333,16 @@ SIMD_INLINE void transpose_terms(float *transposed)
     }
 }
 
-/* Returns the terms of a vector of keys; i counts query by query. */
+/* Returns the terms of a vector of keys from element i of a block on, which is counted query by query. */
 SIMD_INLINE vf compute_terms(bool c2p, bool p2c, const float *transposed, int64_t i)
 {
-    const int64_t r = i / TERM_KEYS, k = i % TERM_KEYS;
-    const int32_t *columns = some_columns + k + r;
+    const int64_t query = i / TERM_KEYS, key = i % TERM_KEYS;
+    const int32_t *columns = some_columns + key + query;
     vf scale = vf_set1(0.5f), bias = scale;
-
     if (c2p)
         bias = vf_mul(scale, gather_columns(columns));
     if (p2c) {
-        vf other = vf_load(transposed + r * TERM_PITCH + k);
+        vf other = vf_load(transposed + query * TERM_PITCH + key);
         bias = c2p ? vf_fma(scale, other, bias) : vf_mul(scale, other);
     }
     return bias;
@@ -363,7 +352,6 @@ SIMD_INLINE void write_terms(bool c2p, bool p2c, float *dst, const float *src, i
 {
     const int64_t w = vf_lanes();
     float transposed[TERM_QUERIES * TERM_PITCH];
-
     for (int64_t block = 0; block + BOUND_STEP <= n; block += BOUND_STEP) {
         if (p2c)
             transpose_terms(transposed);
@@ -376,17 +364,18 @@ SIMD_INLINE void write_terms(bool c2p, bool p2c, float *dst, const float *src, i
     }
 }
 
-EITHER(c2p, write_terms(true, false, dst, src, (int64_t)n))
-EITHER(p2c, write_terms(false, true, dst, src, (int64_t)n))
-EITHER(both, write_terms(true, true, dst, src, (int64_t)n))
+LOOP_ADDING(c2p, write_terms(true, false, dst, src, (int64_t)n))
+LOOP_ADDING(p2c, write_terms(false, true, dst, src, (int64_t)n))
+LOOP_ADDING(both, write_terms(true, true, dst, src, (int64_t)n))
 
-/* Adds up rows of n / rows floats. */
+/* ---- Sums ---- */
+
+/* Adds up each of `rows` rows of n / rows floats, element by element. */
 SIMD_INLINE void add_rows(int64_t rows, float *dst, const float *src, int64_t n)
 {
     enum { MOST_ROWS = 16 };
     const int64_t length = n / rows;
     float sum[MOST_ROWS] = { 0.0f };
-
     for (int64_t k = 0; k < length; k++)
         for (int64_t r = 0; r < rows; r++)
             sum[r] += src[r * length + k];
@@ -394,17 +383,16 @@ SIMD_INLINE void add_rows(int64_t rows, float *dst, const float *src, int64_t n)
         dst[r] = sum[r];
 }
 
-/* Sums vectors of rows, four elements of each row at a time, which are transposed after loading. */
+/* Does the same with as many rows in parallel as a vector has lanes. Four elements of each row are loaded and
+ * transposed at a time. */
 SIMD_INLINE void add_transposed_rows(int64_t rows, float *dst, const float *src, int64_t n)
 {
     enum { STEPS = 4 };
     static const int32_t order[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
     const int64_t w = vf_lanes(), length = n / rows;
-
     for (int64_t first = 0; first < rows; first += w) {
         _Alignas(64) float steps[sizeof order / sizeof *order * STEPS];
         vf sum = vf_set1(0.0f), a, b, c, d;
-
         for (int64_t k = 0; k < length; k += STEPS) {
             for (int64_t r = 0; r < w; r++)
                 memcpy(steps + r * STEPS, src + (first + r) * length + k,

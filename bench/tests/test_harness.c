@@ -1,11 +1,11 @@
 /*
- * Tests the harness on small cases: numbers make sense, some limit binds each kernel, backends that cannot be timed get
- * a reason, and a kernel that is wrong by one part in 2^17 in one element of the output gets no number. Under an
- * emulator nothing is timed, and that is tested there.
+ * Tests the harness (bench/bench.h) on small cases: numbers make sense, some limit binds each kernel, backends that cannot
+ * be timed get a reason, and a kernel that is wrong by one part in 2^17 in one element of the output gets no number.
+ * Times vary with the load, so tests compare them only with factors that noise never reaches. Under an emulator nothing
+ * is timed, and that is tested there.
  */
 #include "bench/bench.h"
 #include "base/machine/machine.h"
-#include "bench/rooflines.h"
 #include "base/tap/tap.h"
 
 #include <math.h>
@@ -14,22 +14,23 @@
 
 enum { TOKENS = 64, HEADS = 8, DIM = 64 };
 
-/* A factor between two times that a thousand times the work reaches, and noise never does. */
+/* Factor between two times that a thousand times the work exceeds, and noise never does. */
 static const double FAR = 30.0;
 
 /* ---- Backends of the test ---- */
 
 static const struct posenc_backend *scalar(void) { return posenc_backend_find("scalar"); }
 
-/* Right except for one element of one head of one token in the middle. */
-static enum posenc_status rope_with_error(float part, const struct posenc_rope_args *args)
+/* Is wrong by a factor of 1 + relative_error in one element of one head of one token in the middle. */
+static enum posenc_status rope_with_error(float relative_error,
+                                          const struct posenc_rope_args *args)
 {
     const enum posenc_status status = scalar()->rope_half(args);
     const struct posenc_tensor *out = &args->out;
-    float *row = (float *)out->data + out->shape[1] / 2 * out->stride[1] + out->stride[2];
-    const int64_t half = args->cos.shape[1],
-                  i = fabsf(row[5]) > fabsf(row[5 + half]) ? 5 : 5 + half;
-    row[i] *= 1.0f + part;
+    float *head = (float *)out->data + out->shape[1] / 2 * out->stride[1] + out->stride[2];
+    const int64_t half =
+        args->cos.shape[1]; /* the larger element of a pair, as limits follow it */
+    head[fabsf(head[5]) > fabsf(head[5 + half]) ? 5 : 5 + half] *= 1.0f + relative_error;
     return status;
 }
 
@@ -37,8 +38,7 @@ static enum posenc_status rope_wrong(const struct posenc_rope_args *args)
 {
     return rope_with_error(0x1p-17f, args);
 }
-
-static enum posenc_status rope_last_bit(const struct posenc_rope_args *args)
+static enum posenc_status rope_wrong_in_last_bit(const struct posenc_rope_args *args)
 {
     return rope_with_error(0x1p-23f, args);
 }
@@ -47,11 +47,11 @@ static enum posenc_status rope_last_bit(const struct posenc_rope_args *args)
 static enum posenc_status rope_thousandfold(const struct posenc_rope_args *args)
 {
     static _Thread_local float scratch[TOKENS * HEADS * DIM];
-    struct posenc_rope_args more = *args;
+    struct posenc_rope_args repeated = *args;
     enum posenc_status status = POSENC_OK;
-    more.out.data = scratch;
+    repeated.out.data = scratch;
     for (int i = 1; i < 1000; i++)
-        status |= scalar()->rope_half(&more);
+        status |= scalar()->rope_half(&repeated);
     return status | scalar()->rope_half(args);
 }
 
@@ -61,16 +61,16 @@ static enum posenc_status write_nothing(const struct posenc_sinusoidal_args *arg
     return POSENC_OK;
 }
 
-/* The last element of the row before the last, which a check of some rows does not see. */
+/* Returns the last element of the row before the last, which a check of some rows does not see. */
 static float *late_element(const struct posenc_tensor *out)
 {
-    int64_t at = 0;
-    int rows = out->rank - 2;
-    while (rows > 0 && out->shape[rows] == 1)
-        rows--;
-    for (int k = 0; k < out->rank; k++)
-        at += (out->shape[k] - 1 - (k == rows)) * out->stride[k];
-    return (float *)out->data + at;
+    int64_t offset = 0;
+    int row_dim = out->rank - 2;
+    while (row_dim > 0 && out->shape[row_dim] == 1)
+        row_dim--;
+    for (int d = 0; d < out->rank; d++)
+        offset += (out->shape[d] - 1 - (d == row_dim)) * out->stride[d];
+    return (float *)out->data + offset;
 }
 
 static enum posenc_status rope_late_error(const struct posenc_rope_args *args)
@@ -94,7 +94,8 @@ static enum posenc_status alibi_late_error(const struct posenc_alibi_args *args)
     return status;
 }
 
-/* Returns a backend of a family with one kernel, a rope_half that is slightly wrong. */
+/* Returns a backend with one kernel, a rope_half that is slightly wrong. Tests replace or add kernels. Kernels of the family
+ * "native" must have the same bits as those of scalar. */
 static struct posenc_backend make_backend(const char *family)
 {
     return (struct posenc_backend){ .size = sizeof(struct posenc_backend),
@@ -108,23 +109,25 @@ static struct posenc_backend make_backend(const char *family)
 
 /* ---- Runs ---- */
 
-enum { SEEN = 12 };
+enum { MOST_RESULTS = 12 };
 struct stored_results {
-    struct bench_result results[SEEN];
-    char reason[SEEN][288];
+    struct bench_result results[MOST_RESULTS];
+    char reason[MOST_RESULTS][288]; /* copies, since those of results do not last */
     size_t n;
 };
 
+/* Stores a result: a bench_sink. */
 static void store_result(void *user, const struct bench_result *result)
 {
     struct stored_results *seen = user;
-    if (seen->n == SEEN)
+    if (seen->n == MOST_RESULTS)
         return;
     seen->results[seen->n] = *result;
     snprintf(seen->reason[seen->n++], sizeof seen->reason[0], "%s",
              result->reason ? result->reason : "");
 }
 
+/* Runs a benchmark that must succeed. Results are in the order of cases, then of backends. */
 static struct stored_results run_bench(const struct bench_case *cases, size_t n_cases,
                                        const struct posenc_backend *const *backends,
                                        size_t n_backends, const struct bench_options *options)
@@ -137,6 +140,7 @@ static struct stored_results run_bench(const struct bench_case *cases, size_t n_
     return seen;
 }
 
+/* Returns true if result i is that of a wrong backend: it has a reason, and no number. */
 static bool is_wrong(const struct stored_results *seen, size_t i)
 {
     printf("# %s\n", seen->reason[i]);
@@ -164,8 +168,9 @@ static void test_numbers(int threads)
     const struct bench_case c = rope_case(TOKENS);
     const struct bench_options options = { .threads = threads, .time_limit_s = 0.2, .seed = 1 };
     const struct stored_results seen = run_bench(&c, 1, backends, BACKENDS, &options);
-    for (size_t i = LIBM; i <= SCALAR; i += SCALAR - LIBM) {
-        const struct bench_result *r = &seen.results[i];
+    static const int right_backends[] = { LIBM, SCALAR };
+    for (size_t i = 0; i < 2; i++) {
+        const struct bench_result *r = &seen.results[right_backends[i]];
         printf("# %s, %d threads: %.0f ns, %.2f GB/s, %.3f of %s/%s, %.2f x libm\n",
                r->backend->name, r->threads, r->median_ns, r->gbps, r->roofline_ratio,
                r->roofline_kind, r->roofline_variant, r->vs_libm);
@@ -177,16 +182,15 @@ static void test_numbers(int threads)
                 "the median lies within its interval of 99 % and above the minimum");
         require(r->roofline_kind && strcmp(r->roofline_kind, "in place") == 0 &&
                     r->roofline_ratio > 0.0 && r->roofline_ratio < FAR,
-                "nothing is far above its roofline");
+                "no backend is far above its roofline");
         require(r->vs_libm > 0.0 && r->vs_libm < FAR && r->control_pct >= 0.0 &&
                     r->control_pct < 100.0 * FAR,
-                "equal work has no ratio that noise does not have");
+                "the speed of libm and scalar differs by no more than noise explains");
     }
-    const struct bench_result *slowest = &seen.results[SLOW];
-    require(slowest->outcome == BENCH_TIMED && slowest->vs_libm > 0.0 &&
-                slowest->vs_libm < 1.0 / FAR && slowest->roofline_ratio > 0.0 &&
-                slowest->roofline_ratio < 1.0 / FAR,
-            "one that does its work a thousand times is far below libm and its roofline");
+    const struct bench_result *r = &seen.results[SLOW];
+    require(r->outcome == BENCH_TIMED && r->vs_libm > 0.0 && r->vs_libm < 1.0 / FAR &&
+                r->roofline_ratio > 0.0 && r->roofline_ratio < 1.0 / FAR,
+            "a backend that does its work a thousand times is far below libm and its roofline");
     require(seen.results[LIBM].vs_libm == 1.0, "libm is as fast as libm");
     require(is_wrong(&seen, WRONG), "a slightly wrong kernel gets a reason and no number");
 }
@@ -223,38 +227,37 @@ static void test_tolerance(void)
     struct bench_case c = rope_case(200);
     c.problem.in_place = false;
     struct posenc_backend same_family = make_backend("native"),
-                          other_family = make_backend("another"),
-                          wrong_other_family = other_family;
-    same_family.rope_half = other_family.rope_half = rope_last_bit;
-    const struct posenc_backend *backends[] = { &same_family, &other_family,
-                                                &wrong_other_family };
+                          other_family = make_backend("another");
+    same_family.rope_half = other_family.rope_half = rope_wrong_in_last_bit;
+    const struct posenc_backend *backends[] = { &same_family, &other_family };
     const struct bench_options options = { .time_limit_s = 0.05, .seed = 7 };
-    const struct stored_results seen = run_bench(&c, 1, backends, 3, &options);
+    const struct stored_results seen = run_bench(&c, 1, backends, 2, &options);
     require(strstr(seen.reason[0], "same bits"), "a family has the same bits");
     require(!seen.results[1].reason, "another family may differ in the last bit");
-    require(is_wrong(&seen, 2), "another family may not differ by 2^-17");
 }
 
-/* One thread, and three: slices of a call give what the whole gives, as the check compares with the oracle of the
- * whole. */
+/* Runs each kernel in four forms, on three threads and on one. The shares of threads have the results of the whole call,
+ * since the check compares them with the oracle of the whole. */
 static void test_every_kernel(void)
 {
+    enum { ONE_BATCH, IN_PLACE, FEW_TOKENS, ONE_THREAD, FORMS };
     const struct posenc_backend *backends[] = { scalar() };
-    for (int k = 0; k < POSENC_KERNEL_COUNT * 4; k++) {
-        const enum posenc_kernel kernel = (enum posenc_kernel)(k / 4);
-        const int form = k % 4; /* 3: on one thread */
-        const struct bench_options options = { .threads = form == 3 ? 1 : 3,
+    for (int k = 0; k < POSENC_KERNEL_COUNT * FORMS; k++) {
+        const enum posenc_kernel kernel = (enum posenc_kernel)(k / FORMS);
+        const int form = k % FORMS;
+        const struct bench_options options = { .threads = form == ONE_THREAD ? 1 : 3,
                                                .time_limit_s = 0.01,
                                                .seed = 3 };
         const bool bias_alone = kernel_on_scores(kernel) && !kernel_takes_x(kernel);
         struct bench_case c = { .level = "L1" };
         c.problem = problem_default(kernel);
-        c.problem.batch = form == 0 || bias_alone ? 1 : 2;
-        c.problem.in_place = form == 1 && kernel_in_place(kernel);
+        c.problem.batch = form == ONE_BATCH || bias_alone ? 1 : 2;
+        c.problem.in_place = form == IN_PLACE && kernel_in_place(kernel);
         if (c.problem.tokens > 0)
-            c.problem.tokens = form == 2 ? 2 : 7; /* fewer than threads: along heads */
-        if (form == 2 && c.problem.queries > 0)
-            c.problem.heads = 2; /* fewer than threads: along queries */
+            c.problem.tokens =
+                form == FEW_TOKENS ? 2 : 7; /* fewer than threads: cut by heads */
+        if (form == FEW_TOKENS && c.problem.queries > 0)
+            c.problem.heads = 2; /* fewer than threads: cut by queries */
         snprintf(c.id, sizeof c.id, "%s/%d", posenc_kernel_name(kernel), form);
         const struct stored_results seen = run_bench(&c, 1, backends, 1, &options);
         const struct bench_result *r = &seen.results[0];
@@ -278,7 +281,7 @@ static void test_stop(void)
         cases[i] = rope_case(8);
     require(bench_run(cases, 4, &backend, 1, &options, store_result, &seen, error) == 0 &&
                 seen.n == 2,
-            "a caller who wants no more gets no more");
+            "a run ends after the case in which stop() returned true");
 }
 
 static void test_rejections(void)
@@ -302,10 +305,11 @@ static void test_rejections(void)
             "an impossible problem is rejected, not timed");
 }
 
-/* Three cases of a kernel, each longer. One backend is wrong, one far slower, one lacks it. */
+/* Runs three cases of a kernel, each longer than the one before. */
 static void test_tuning(void)
 {
-    enum { CASES = 3, BACKENDS = 4 };
+    enum { CASES = 3 };
+    enum { WRONG, SLOW, LACKS, SCALAR, BACKENDS };
     struct posenc_backend wrong = make_backend("native"), slow = wrong, lacks = wrong;
     slow.rope_half = rope_thousandfold;
     lacks.rope_half = NULL;
@@ -315,31 +319,31 @@ static void test_tuning(void)
         cases[i] = rope_case(TOKENS / 4 << i);
     const struct bench_options options = { .tuning = true, .time_limit_s = 0.2, .seed = 1 };
     const struct stored_results seen = run_bench(cases, CASES, backends, BACKENDS, &options);
-    require(is_wrong(&seen, 0) &&
-                strcmp(seen.reason[2 * BACKENDS], "wrong in a smaller case") == 0,
+    require(is_wrong(&seen, WRONG) &&
+                strcmp(seen.reason[2 * BACKENDS + WRONG], "wrong in a smaller case") == 0,
             "a wrong backend is rejected, and is not tried in the third case");
     for (size_t i = 0; i < seen.n; i += BACKENDS) {
-        const struct bench_result *r = &seen.results[i];
-        bool timed = r[3].outcome == BENCH_TIMED && r[3].rounds >= 3 &&
-                     r[3].rounds <= MOST_TUNING_ROUNDS;
-        for (int k = 0; timed && k < r[3].rounds; k++)
-            timed = r[3].sample_ns[k] >= r[3].min_ns;
-        require(strstr(seen.reason[i + 1], "slower than the fastest") &&
-                    r[2].outcome == BENCH_NOT_PROVIDED,
+        const struct bench_result *fastest = &seen.results[i + SCALAR];
+        bool timed = fastest->outcome == BENCH_TIMED && fastest->rounds >= 3 &&
+                     fastest->rounds <= MOST_TUNING_ROUNDS;
+        for (int r = 0; timed && r < fastest->rounds; r++)
+            timed = fastest->sample_ns[r] >= fastest->min_ns;
+        require(strstr(seen.reason[i + SLOW], "slower than the fastest") &&
+                    seen.results[i + LACKS].outcome == BENCH_NOT_PROVIDED,
                 "a slow backend and one without the kernel are rejected");
-        require(timed && r[3].footprint > 0 && !r[3].roofline_kind,
-                "the fastest has a time in each round, and no roofline beside it");
+        require(timed && fastest->footprint > 0 && !fastest->roofline_kind,
+                "the fastest has a time in each round, and no roofline");
     }
 }
 
-/* ---- Shapes and rooflines ---- */
+/* ---- Shapes (bench/shapes.c) ---- */
 
-static void test_shapes(void)
+static void test_footprint_cases(void)
 {
-    bool kernels[POSENC_KERNEL_COUNT] = { false }, dtypes[BENCH_DTYPES] = { false };
-    const bool each[BENCH_DTYPES] = { true, true, true };
+    const bool kernels[POSENC_KERNEL_COUNT] = { false }, dtypes[] = { true, true, true };
     struct bench_case *cases;
-    size_t n = bench_footprint_cases(kernels, each, true, &cases), misplaced = 0, repeated = 0;
+    size_t n = bench_footprint_cases(kernels, dtypes, true, &cases), misplaced = 0,
+           repeated = 0;
     for (size_t i = 0; i < n; i++) {
         const size_t bytes = problem_working_set(&cases[i].problem);
         misplaced += strcmp(bench_level(bytes), cases[i].level) != 0;
@@ -350,10 +354,16 @@ static void test_shapes(void)
     require(n >= 2 * BENCH_DTYPES * POSENC_KERNEL_COUNT && repeated == 0,
             "every kernel has shapes, each with an id of its own");
     require(misplaced == 0, "every shape lies in the cache it is named after");
+}
+
+static void test_tuning_cases(void)
+{
+    bool kernels[POSENC_KERNEL_COUNT] = { false }, dtypes[BENCH_DTYPES] = { false };
+    struct bench_case *cases;
     const size_t all = bench_tuning_cases(kernels, dtypes, &cases);
     free(cases);
     kernels[POSENC_KERNEL_ROPE_HALF] = dtypes[POSENC_DTYPE_BF16] = true;
-    n = bench_tuning_cases(kernels, dtypes, &cases);
+    const size_t n = bench_tuning_cases(kernels, dtypes, &cases);
     bool grow = n >= 2 && strcmp(cases[0].id, "rope_half/bf16/given/l1") == 0;
     for (size_t i = 1; i < n; i++)
         grow =
@@ -366,47 +376,6 @@ static void test_shapes(void)
     free(cases);
 }
 
-/* Runs a roofline of n floats at some alignment: it writes what its kind says, and nothing else. */
-static bool roofline_is_right(const struct roofline_variant *roofline, size_t at, size_t n)
-{
-    enum { ALL = 640 };
-    /* EIGHT of bench/loops/bounds.c, and below ROOFLINE_CONSTANT of bench/loops/bounds.h. */
-    static const double made[] = { 0.7, -0.71, 0.72, -0.73, 0.74, -0.75, 0.76, -0.77 };
-    static float dst[ALL], src[ALL], add[ALL], want[ALL];
-    const enum roofline_kind kind = roofline->kind;
-    for (size_t i = 0; i < ALL; i++) {
-        dst[i] = want[i] = 3.0f + (float)i;
-        src[i] = 1.0f + (float)i;
-        add[i] = 0.5f * (float)i;
-    }
-    const float *from = kind == BOUND_in_place ? dst + at : src + 1;
-    for (size_t i = 0; i < n; i++)
-        want[at + i] = kind == BOUND_store      ? 0x1.7e7e7ep-1f
-                       : kind == BOUND_in_place ? -from[i]
-                       : kind == BOUND_add      ? from[i] + add[i + 2]
-                       : kind == BOUND_from_f64 ? from[i] + (float)made[i % 8]
-                                                : from[i];
-    roofline->function(dst + at, from, add + 2, n);
-    return memcmp(dst, want, sizeof dst) == 0;
-}
-
-static void test_rooflines(void)
-{
-    char sentence[96];
-    for (size_t k = 0; roofline_variant_at(k); k++) {
-        const struct roofline_variant *roofline = roofline_variant_at(k);
-        bool right = true;
-        if (roofline->kind >= BOUND_table || (roofline->runs && !roofline->runs()))
-            continue; /* test_bounds.c */
-        for (size_t at = 0; at < 17; at++)
-            for (size_t n = 0; n < 600; n += n < 70 ? 1 : 13)
-                right = right && roofline_is_right(roofline, at, n);
-        snprintf(sentence, sizeof sentence, "the roofline %s, %s writes what it should",
-                 roofline_kind_name[roofline->kind], roofline->name);
-        require(right, sentence);
-    }
-}
-
 static void test_emulation(void)
 {
     const struct bench_case c = rope_case(8);
@@ -416,13 +385,13 @@ static void test_emulation(void)
     char error[256] = "";
     require(bench_run(&c, 1, &backend, 1, &options, store_result, &seen, error) == -1 &&
                 seen.n == 0 && strstr(error, machine_emulator()),
-            "under an emulator nothing is timed, and it is named");
+            "under an emulator nothing is timed, and the error names it");
 }
 
 int main(void)
 {
-    test_shapes();
-    test_rooflines();
+    test_footprint_cases();
+    test_tuning_cases();
     if (machine_emulator()) {
         test_emulation();
         return tap_end();

@@ -1,8 +1,8 @@
 /*
- * Counts of instructions are exact, the same each time, and leave the process as it was. A call reaches its kernel
- * within a limit of instructions, which is the same however busy the machine is.
+ * Tests counts of instructions (bench/instructions.h): they are exact, the same each time, and leave the process as it was.
+ * Limits the overhead of the public functions by such counts, which do not depend on the load of the machine.
  *
- *     test_instructions [limits [EXTRA]]     limits: those of calls hold for this compiler
+ *     test_instructions [limits [EXTRA]]     limits: test the limits too; they are for optimised code
  *                                            EXTRA: loads before each call, to test the test
  */
 #define _GNU_SOURCE
@@ -23,7 +23,7 @@ static uint64_t count_call(const struct counted_call *call)
     return count;
 }
 
-/* Makes a call of alibi that has been run once. */
+/* Creates a call of alibi and runs it once. */
 static struct counted_call make_counted_call(struct call *call)
 {
     const struct problem problem = problem_default(POSENC_KERNEL_ALIBI);
@@ -38,15 +38,17 @@ static void test_repeatability(void)
     struct call call;
     const struct counted_call counted = make_counted_call(&call);
     const uint64_t first = count_call(&counted), second = count_call(&counted);
-    require(first == second && first > 100, "a kernel takes as many instructions each time");
+    require(first == second && first > 100,
+            "a kernel takes the same number of instructions each time");
     require(instructions_of_call(&counted, first / 2) == first / 2 + 1,
-            "a call that takes too many is given up");
-    require(count_call(&counted) == first, "the next one is counted as before");
+            "counting is given up at the limit");
+    require(count_call(&counted) == first, "the next call is counted as before");
     call_destroy(&call);
 }
 
 static void on_alarm(int number) { (void)number; }
 
+/* Returns true if SIGTRAP is blocked and has the handler of `action`. */
 static bool has_old_handler(const struct sigaction *action)
 {
     struct sigaction now;
@@ -55,7 +57,7 @@ static bool has_old_handler(const struct sigaction *action)
            sigprocmask(SIG_SETMASK, NULL, &mask) == 0 && sigismember(&mask, SIGTRAP) == 1;
 }
 
-/* Counts with SIGTRAP blocked and ignored, and with a signal that comes all the while. */
+/* Counts while SIGTRAP is blocked and ignored, and a timer sends signals. */
 static void test_signals(void)
 {
     struct call call;
@@ -63,14 +65,15 @@ static void test_signals(void)
     const uint64_t quiet = count_call(&counted);
     const struct sigaction ignored = { .sa_handler = SIG_IGN },
                            alarmed = { .sa_handler = on_alarm };
-    const struct itimerval each = { { 0, 200 }, { 0, 200 } }, never = { { 0, 0 }, { 0, 0 } };
+    const struct itimerval each_200_us = { { 0, 200 }, { 0, 200 } },
+                           never = { { 0, 0 }, { 0, 0 } };
     sigset_t mask;
     sigemptyset(&mask);
     sigaddset(&mask, SIGTRAP);
     sigprocmask(SIG_BLOCK, &mask, NULL);
     sigaction(SIGTRAP, &ignored, NULL);
     sigaction(SIGALRM, &alarmed, NULL);
-    setitimer(ITIMER_REAL, &each, NULL);
+    setitimer(ITIMER_REAL, &each_200_us, NULL);
     const uint64_t disturbed = count_call(&counted);
     setitimer(ITIMER_REAL, &never, NULL);
     require(quiet > 0 && quiet == disturbed,
@@ -83,7 +86,7 @@ static void test_signals(void)
 
 enum { DIM = 128, ROWS = 128, POSITION = 77, MOST_HEADS = 32 };
 
-/* Arguments for one token; with_kernel_shape: as the kernel takes them, with all four dimensions. */
+/* Makes arguments for one token: with_kernel_shape as a kernel takes them, in four dimensions; otherwise in three. */
 static struct posenc_rope_args make_token_args(int64_t heads, bool with_kernel_shape)
 {
     static _Alignas(64) float q[MOST_HEADS * DIM], cosines[ROWS * DIM / 2],
@@ -102,36 +105,37 @@ struct counted_rotation {
     struct posenc_rope_args args;
     const struct posenc_backend *backend;
     struct posenc_prepared *prepared;
-    int extra;
+    int extra_loads; /* before the call */
 };
 
-static void run_load(int times)
+static void run_loads(int n)
 {
     static volatile int loaded = 1;
-    for (int i = 0; i < times; i++)
+    for (int i = 0; i < n; i++)
         (void)loaded;
 }
 
-static enum posenc_status call_function(const struct counted_rotation *r)
+/* Three ways to rotate: by the function of a backend, by the public function, and by a prepared call. */
+static enum posenc_status call_kernel(const struct counted_rotation *r)
 {
     return r->backend->rope_half(&r->args);
 }
 
 static enum posenc_status call_public(const struct counted_rotation *r)
 {
-    run_load(r->extra);
+    run_loads(r->extra_loads);
     return posenc_rope_half(NULL, &r->args, NULL);
 }
 
 static enum posenc_status call_prepared(const struct counted_rotation *r)
 {
-    run_load(r->extra);
+    run_loads(r->extra_loads);
     return posenc_run(r->prepared, r->args.x.data, r->args.out.data, POSITION, NULL);
 }
 
-/* Returns the instructions of a call; 0 if not counted. */
-static int64_t count_all(enum posenc_status (*call)(const struct counted_rotation *r),
-                         const struct counted_rotation *r)
+/* Returns the instructions of one way; 0 if it is not counted. */
+static int64_t count_rotation(enum posenc_status (*call)(const struct counted_rotation *r),
+                              const struct counted_rotation *r)
 {
     const struct counted_call counted = { (void (*)(void))call, r, NULL };
     if (call(r) != POSENC_OK) /* the first call may bind symbols */
@@ -139,19 +143,20 @@ static int64_t count_all(enum posenc_status (*call)(const struct counted_rotatio
     return (int64_t)count_call(&counted);
 }
 
-/* The limits are for x86-64, where gcc 12 takes 274 and 61 instructions, clang 14 304 and 51. */
-static void test_limits(int64_t heads, int extra)
+/* Limits the instructions before the kernel. On x86-64 gcc 12 takes 274 and 61, clang 14 takes 304 and 51. */
+static void test_limits(int64_t heads, int extra_loads)
 {
     const struct posenc_backend *backend =
         posenc_selection_of(POSENC_KERNEL_ROPE_HALF, POSENC_DTYPE_F32, 0).backend;
-    struct counted_rotation call = { make_token_args(heads, false), backend, NULL, extra };
-    const struct counted_rotation function = { make_token_args(heads, true), backend, NULL, 0 };
+    struct counted_rotation call = { make_token_args(heads, false), backend, NULL,
+                                     extra_loads };
+    const struct counted_rotation direct = { make_token_args(heads, true), backend, NULL, 0 };
     if (posenc_prepare(backend, POSENC_KERNEL_ROPE_HALF, &call.args, &call.prepared, NULL))
         abort();
-    const int64_t kernel = count_all(call_function, &function),
-                  public = count_all(call_public, &call),
-                  prepared = count_all(call_prepared, &call);
-    printf("# %d heads: public function %d, prepared %d above the %d of the function\n",
+    const int64_t kernel = count_rotation(call_kernel, &direct),
+                  public = count_rotation(call_public, &call),
+                  prepared = count_rotation(call_prepared, &call);
+    printf("# %d heads: public function %d, prepared %d above the %d of the kernel\n",
            (int)heads, (int)(public - kernel), (int)(prepared - kernel), (int)kernel);
     require(kernel > 0 && public > 0 && public - kernel <= 340,
             "posenc_rope_half() takes at most 340 instructions before the kernel");
@@ -160,14 +165,14 @@ static void test_limits(int64_t heads, int extra)
     posenc_prepared_destroy(call.prepared);
 }
 
-/* Calls without tokens, which run no kernel, on each backend by name and on the selected one. */
+/* Counts calls without tokens, which run no kernel, on the selected backend and on each backend that is named. */
 static void test_named_backends(void)
 {
-    enum { FEW = 24 };
+    enum { FEW = 24 }; /* instructions */
     struct posenc_rope_args args = make_token_args(1, false);
     struct counted_call call = { (void (*)(void))posenc_rope_half, NULL, &args };
     const struct posenc_backend *backend;
-    bool few = true;
+    bool within_limit = true;
     args.out.shape[0] = args.x.shape[0] = 0;
     if (posenc_rope_half(NULL, &args, NULL))
         abort();
@@ -177,9 +182,10 @@ static void test_named_backends(void)
             posenc_rope_half(backend, &args, NULL))
             continue;
         call.first = backend;
-        few = few && count_call(&call) <= selected + FEW;
+        within_limit = within_limit && count_call(&call) <= selected + FEW;
     }
-    require(few, "a backend that is named is found as soon as the selected one");
+    require(within_limit,
+            "a named backend takes at most 24 instructions more than the selected one");
 }
 
 int main(int argc, char **argv)

@@ -1,6 +1,6 @@
 /*
- * Pairs on a small case: two copies of one backend are as fast as each other, one that does its work a thousand times
- * is not. A side that is wrong, or that rejects its call, gets a reason and no number.
+ * Tests pairs (bench/pairs.h) on small cases: two copies of one backend are as fast as each other, and one that does its
+ * work a thousand times is slower. A side that is wrong, or that rejects its call, gets a reason and no number.
  */
 #include "bench/pairs.h"
 #include "base/machine/machine.h"
@@ -13,15 +13,14 @@
 enum { MOST_PAIRS = 4 };
 
 struct stored_results {
-    size_t n, announcements;
+    size_t n, announcements; /* calls of on_result() and on_call() */
     struct pair_result results[MOST_PAIRS];
     char reason[MOST_PAIRS][256];
-    /* Medians over the rounds. */
-    double log_ratio[MOST_PAIRS], control_log_ratio[MOST_PAIRS];
-    enum pair_side last;
+    double log_ratio[MOST_PAIRS], control_log_ratio[MOST_PAIRS]; /* medians over the rounds */
+    enum pair_side last_side;
 };
 
-static void keep_result(void *user, const struct pair_result *result)
+static void store_result(void *user, const struct pair_result *result)
 {
     struct stored_results *seen = user;
     const size_t i = seen->n++;
@@ -35,12 +34,12 @@ static void keep_result(void *user, const struct pair_result *result)
     }
 }
 
-static void note_side(void *user, size_t pair, enum pair_side side)
+static void store_side(void *user, size_t pair, enum pair_side side)
 {
     struct stored_results *seen = user;
     (void)pair;
     seen->announcements++;
-    seen->last = side;
+    seen->last_side = side;
 }
 
 /* ---- Backends of the test ---- */
@@ -55,7 +54,7 @@ static enum posenc_status rope_repeated(const struct posenc_rope_args *args)
     return status;
 }
 
-static enum posenc_status rope_off(const struct posenc_rope_args *args)
+static enum posenc_status rope_wrong(const struct posenc_rope_args *args)
 {
     const enum posenc_status status = scalar()->rope_half(args);
     ((float *)args->out.data)[0] += 1.0f;
@@ -68,19 +67,19 @@ static enum posenc_status rope_rejecting(const struct posenc_rope_args *args)
     return POSENC_ERR_PARAMETER;
 }
 
-static int freqs_left; /* made by the functions of one build and not destroyed */
+static int n_freqs; /* created by create_counted(), and not destroyed yet */
 
 static enum posenc_status create_counted(const struct posenc_freqs_spec *spec,
                                          struct posenc_freqs **freqs,
                                          struct posenc_error *error)
 {
-    freqs_left++;
+    n_freqs++;
     return posenc_freqs_create(spec, freqs, error);
 }
 
 static void destroy_counted(struct posenc_freqs *freqs)
 {
-    freqs_left--;
+    n_freqs--;
     posenc_freqs_destroy(freqs);
 }
 
@@ -113,8 +112,8 @@ run_pairs(const struct bench_case *c, const struct bench_pair *pairs, size_t n, 
                                           .share_s = 0.2,
                                           .min_rounds = 5,
                                           .max_rounds = 21,
-                                          .on_call = note_side,
-                                          .on_result = keep_result,
+                                          .on_call = store_side,
+                                          .on_result = store_result,
                                           .user = &seen };
     require(pairs_time(c, pairs, n, &options, error) == 0 && seen.n == n,
             "each pair has a result");
@@ -124,37 +123,40 @@ run_pairs(const struct bench_case *c, const struct bench_pair *pairs, size_t n, 
 static void test_times(void)
 {
     const struct posenc_backend slow = backend_with(rope_repeated);
-    const struct implementation a = implementation_of(scalar()), b = implementation_of(&slow);
-    const struct bench_pair pairs[] = { { { &a, &a, &a } }, { { &a, &b, &a } } };
+    const struct implementation base = implementation_of(scalar()),
+                                slower_head = implementation_of(&slow);
+    const struct bench_pair pairs[] = { { { &base, &base, &base } },
+                                        { { &base, &slower_head, &base } } };
     const struct bench_case c = small_case(POSENC_KERNEL_ROPE_HALF);
     const struct stored_results seen = run_pairs(&c, pairs, 2, false);
     const struct pair_result *same = &seen.results[0], *slower = &seen.results[1];
-    const double much = log(30.0); /* a factor that noise never reaches */
+    const double far = log(30.0); /* of a factor that noise never reaches */
     require(same->outcome == BENCH_TIMED && slower->outcome == BENCH_TIMED &&
                 same->rounds >= 5 && same->ns[PAIR_BASE] > 0.0 && same->ns[PAIR_CONTROL] > 0.0,
-            "both are timed, in all rounds");
-    require(seen.log_ratio[1] > much && slower->ns[PAIR_HEAD] > slower->ns[PAIR_BASE],
-            "one that does its work a thousand times is slower");
-    require(fabs(seen.control_log_ratio[1]) < much && fabs(seen.log_ratio[0]) < much,
+            "both pairs are timed, in all rounds");
+    require(seen.log_ratio[1] > far && slower->ns[PAIR_HEAD] > slower->ns[PAIR_BASE],
+            "a head that does its work a thousand times is slower");
+    require(fabs(seen.control_log_ratio[1]) < far && fabs(seen.log_ratio[0]) < far,
             "a copy of base is not");
     require(same->roofline_kind && same->roofline_ns > 0.0, "a roofline takes part");
-    /* The six sides of two pairs, then the rounds. */
-    require(seen.last == PAIR_NO_SIDE && seen.announcements >= 6, "each run is announced");
+    /* Six sides of two pairs are announced, then the rounds. */
+    require(seen.last_side == PAIR_NO_SIDE && seen.announcements >= 6,
+            "each call is announced");
 }
 
 static void test_wrong_sides(void)
 {
-    const struct posenc_backend wrong = backend_with(rope_off),
+    const struct posenc_backend wrong = backend_with(rope_wrong),
                                 rejecting = backend_with(rope_rejecting);
     const struct implementation right = implementation_of(scalar()),
                                 bad = implementation_of(&wrong),
-                                no = implementation_of(&rejecting);
+                                rejects = implementation_of(&rejecting);
     const struct bench_pair pairs[] = { { { &right, &bad, &right } },
                                         { { &bad, &right, &bad } },
-                                        { { &right, &no, &right } } };
+                                        { { &right, &rejects, &right } } };
     struct bench_case c = small_case(POSENC_KERNEL_ROPE_HALF);
-    for (int rows = 0; rows < 2; rows++) {
-        const struct stored_results seen = run_pairs(&c, pairs, 3, rows);
+    for (int rows_alone = 0; rows_alone < 2; rows_alone++) {
+        const struct stored_results seen = run_pairs(&c, pairs, 3, rows_alone);
         require(seen.results[0].outcome == BENCH_WRONG && seen.results[0].side == PAIR_HEAD &&
                     strstr(seen.reason[0], "wrong"),
                 "a head that is wrong gets a reason");
@@ -169,24 +171,24 @@ static void test_wrong_sides(void)
             "a problem that no build takes is not timed");
 }
 
-/* Each side makes frequencies by its own functions, and none are left. */
+/* Each side creates frequencies by the functions of its build, and destroys them. */
 static void test_own_frequencies(void)
 {
-    struct implementation a = implementation_of(scalar()), b = a;
-    b.freqs_create = create_counted;
-    b.freqs_destroy = destroy_counted;
+    struct implementation base = implementation_of(scalar()), head = base;
+    head.freqs_create = create_counted;
+    head.freqs_destroy = destroy_counted;
     const struct bench_case c = small_case(POSENC_KERNEL_SINUSOIDAL);
     struct call call, copy;
     require(call_create(&call, &c.problem, NULL) == POSENC_OK &&
-                call_share(&call, &b, &copy) == POSENC_OK && freqs_left == 1 &&
+                call_share(&call, &head, &copy) == POSENC_OK && n_freqs == 1 &&
                 copy.args.sinusoidal.freqs == copy.freqs && copy.freqs != call.freqs &&
                 copy.args.sinusoidal.out.data == call.args.sinusoidal.out.data,
-            "a call that is shared has another's tensors and frequencies of its own");
+            "a shared call has the tensors of the first, and frequencies of its own");
     call_unshare(&copy);
     call_destroy(&call);
-    const struct bench_pair pair = { { &a, &b, &a } };
-    require(run_pairs(&c, &pair, 1, false).results[0].outcome == BENCH_TIMED && freqs_left == 0,
-            "frequencies of its own are destroyed with a call");
+    const struct bench_pair pair = { { &base, &head, &base } };
+    require(run_pairs(&c, &pair, 1, false).results[0].outcome == BENCH_TIMED && n_freqs == 0,
+            "the frequencies of a side are destroyed with its call");
 }
 
 int main(void)
