@@ -14,7 +14,7 @@ double clock_now(void)
 double clock_least_sample(void)
 {
     const double sample_s = 100e-6, ticks = 200.0;
-    double tick = 1.0;
+    double tick = 1.0; /* seconds; shortest step of the clock that is seen */
     for (int i = 0; i < 200; i++) {
         double begin = clock_now(), end = begin;
         while (end <= begin)

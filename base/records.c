@@ -8,43 +8,34 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Untrusted text ---- */
-
 json_t *record_string(const char *text)
 {
-    char *plain = text_is_plain(text) ? NULL : text_escape_copy(text);
-    json_t *value = json_string(plain ? plain : text);
-    free(plain);
+    char *escaped = text_escape_copy(text);
+    json_t *value = escaped ? json_string(escaped) : NULL;
+    free(escaped);
     return value;
 }
 
-static int escape_text(json_t *value)
-{
-    if (text_is_plain(json_string_value(value)))
-        return 0;
-    char *plain = text_escape_copy(json_string_value(value));
-    const int status = plain ? json_string_set(value, plain) : -1;
-    free(plain);
-    return status;
-}
-
-/* Escapes control characters in every string of a record (text.h). */
-static int escape_record(json_t *record)
+/* Escapes hidden characters in every string of a value (text.h). Returns 0, or -1 without memory. */
+static int escape_strings(json_t *value)
 {
     const char *name;
-    json_t *value;
-    int status = json_is_string(record) ? escape_text(record) : 0;
-    for (size_t i = 0; i < json_array_size(record) && status == 0; i++)
-        status = escape_record(json_array_get(record, i));
-    json_object_foreach(record, name, value) { status |= escape_record(value); }
+    json_t *member;
+    int status = 0;
+    if (json_is_string(value)) {
+        char *escaped = text_escape_copy(json_string_value(value));
+        status = escaped ? json_string_set(value, escaped) : -1;
+        free(escaped);
+    }
+    for (size_t i = 0; i < json_array_size(value) && status == 0; i++)
+        status = escape_strings(json_array_get(value, i));
+    json_object_foreach(value, name, member) { status |= escape_strings(member); }
     return status;
 }
-
-/* ---- Records ---- */
 
 void records_append(struct records *records, json_t *record)
 {
-    if (!record || escape_record(record) != 0 ||
+    if (!record || escape_strings(record) != 0 ||
         json_array_append_new(records->list, record) != 0)
         records->failed = ENOMEM;
     else

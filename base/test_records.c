@@ -1,4 +1,4 @@
-/* Tests that records are written unchanged, except that control characters are escaped. */
+/* Tests records.h: records are written unchanged, except that control characters are escaped; numbers and paths. */
 #define _POSIX_C_SOURCE 200809L
 #include "base/records.h"
 #include "base/tap/tap.h"
@@ -16,10 +16,10 @@ static void test_writing(void)
     struct records records = { .list = json_array(),
                                .stream = open_memstream(&written, &size) };
     records_append(&records, json_loads(text, 0, NULL));
-    require(strcmp(written, text) == 0, "a record is one line, there at once");
+    require(strcmp(written, text) == 0, "a record is one line, which is written at once");
     records_append(&records, json_pack("{s:[s]}", "t", "\x1b[31m"));
     require(json_array_size(records.list) == 2 && !strchr(written, 27) && !records.failed,
-            "nothing that a terminal obeys is left in a record");
+            "control characters are escaped in a record");
     records_append(&records, NULL);
     require(records.failed, "a record that could not be made is an error");
     json_decref(records.list);
@@ -29,15 +29,15 @@ static void test_writing(void)
 
 static void test_numbers(void)
 {
-    json_t *inf = record_number(HUGE_VAL), *none = record_number(nan("")),
+    json_t *inf = record_number(HUGE_VAL), *not_a_number = record_number(nan("")),
            *hex = record_hex(0.1);
     require(json_is_string(inf) && isinf(record_double(inf, 0.0)),
-            "infinity is the string inf, and comes back");
-    require(json_is_string(none) && isnan(record_double(none, 0.0)),
-            "NaN is the string nan, and comes back");
+            "infinity is a string, and is read as infinity");
+    require(json_is_string(not_a_number) && isnan(record_double(not_a_number, 0.0)),
+            "NaN is a string, and is read as NaN");
     require(record_double(hex, 0.0) == 0.1, "hexadecimal keeps every bit of 0.1");
     json_decref(inf);
-    json_decref(none);
+    json_decref(not_a_number);
     json_decref(hex);
 }
 

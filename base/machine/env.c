@@ -22,17 +22,7 @@
 #include <gnu/libc-version.h>
 #endif
 
-#ifndef POSENC_BUILD_TYPE
-#define POSENC_BUILD_TYPE "unknown"
-#endif
-#ifndef POSENC_BUILD_SANITIZER
-#define POSENC_BUILD_SANITIZER ""
-#endif
-#ifndef POSENC_BUILD_FLAGS
-#define POSENC_BUILD_FLAGS ""
-#endif
-
-/* Texts that the system does not report are NOT_EXPOSED, numbers are absent. */
+/* Set a fact. A text that the system does not report is NOT_EXPOSED; a number, which is negative then, is absent. */
 static void set_text(json_t *record, const char *name, bool known, const char *text)
 {
     json_object_set_new(record, name, json_string(known ? text : NOT_EXPOSED));
@@ -52,7 +42,7 @@ static void set_number(json_t *record, const char *name, double value)
 /* Adds to each group of the record the facts that are the first line of a file. */
 static void add_lines(json_t *env)
 {
-    enum form { TEXT, CHOSEN, NUMBER, CPU_COUNT };
+    enum form { TEXT, CHOSEN /* the word in brackets */, NUMBER, CPU_COUNT /* of a list */ };
     static const struct {
         const char *group, *name, *path;
         enum form form;
@@ -73,10 +63,9 @@ static void add_lines(json_t *env)
         json_t *group = json_object_get(env, facts[i].group);
         char line[256], *text = line;
         const bool known = sysfs_line(line, sizeof line, "%s", facts[i].path);
-        if (facts[i].form == NUMBER) {
-            set_number(group, facts[i].name, known ? atof(line) : -1.0);
-        } else if (facts[i].form == CPU_COUNT) {
-            set_number(group, facts[i].name, known ? cpu_list_count(line) : -1.0);
+        if (facts[i].form == NUMBER || facts[i].form == CPU_COUNT) {
+            const double value = facts[i].form == NUMBER ? atof(line) : cpu_list_count(line);
+            set_number(group, facts[i].name, known ? value : -1.0);
         } else {
             if (facts[i].form == CHOSEN && strchr(line, '[')) { /* "always [madvise] never" */
                 text = strchr(line, '[') + 1;
@@ -89,37 +78,51 @@ static void add_lines(json_t *env)
 
 /* ---- CPUs and caches ---- */
 
-/* Returns the speed of a CPU relative to the fastest of the machine, which has 1024. */
+/* Returns the speed of a CPU relative to the fastest of the machine, which has 1024. Hybrid x86 CPUs only report the list
+ * of fast ones. */
 static long capacity_of(int cpu)
 {
     char fast[256];
     const double capacity = sysfs_number(CPU_FOLDER "/cpu%d/cpu_capacity", cpu);
     if (capacity >= 0.0)
         return (long)capacity;
-    const bool has_slow = sysfs_line(fast, sizeof fast, "/sys/devices/cpu_core/cpus");
-    return has_slow && !cpu_list_has(fast, cpu) ? 512 : 1024;
+    const bool is_hybrid = sysfs_line(fast, sizeof fast, "/sys/devices/cpu_core/cpus");
+    return is_hybrid && !cpu_list_has(fast, cpu) ? 512 : 1024;
+}
+
+enum { MOST_CPUS = 4096 };
+
+/* Returns the number of different capacities of the allowed CPUs, at most 8. */
+static int count_kinds(const char *allowed)
+{
+    enum { MOST_KINDS = 8 };
+    long capacities[MOST_KINDS];
+    int kinds = 0;
+    for (int cpu = 0; cpu < MOST_CPUS && kinds < MOST_KINDS; cpu++) {
+        if (!cpu_list_has(allowed, cpu))
+            continue;
+        int kind = 0;
+        capacities[kinds] = capacity_of(cpu);
+        while (capacities[kind] != capacities[kinds])
+            kind++;
+        kinds += kind == kinds; /* found no earlier one */
+    }
+    return kinds;
 }
 
 /* Returns the best CPU to measure on, or -1: one that the kernel keeps free, of the fastest kind, and not the first,
- * which handles most interrupts. */
-static int best_cpu(const char *allowed, const char *isolated, int *kinds)
+ * which handles most interrupts. The last one of equal CPUs wins. */
+static int best_cpu(const char *allowed, const char *isolated)
 {
-    enum { MOST_CPUS = 4096, MOST_KINDS = 8 };
-    long most = -1, capacities[MOST_KINDS];
+    long best_rank = -1;
     int best = -1;
-    *kinds = 0;
     for (int cpu = 0; cpu < MOST_CPUS; cpu++) {
         if (!cpu_list_has(allowed, cpu))
             continue;
-        const long capacity = capacity_of(cpu),
-                   worth = (cpu_list_has(isolated, cpu) * 2048L + capacity) * 2 + (cpu != 0);
-        int kind = 0;
-        while (kind < *kinds && capacities[kind] != capacity)
-            kind++;
-        if (kind == *kinds && kind < MOST_KINDS)
-            capacities[(*kinds)++] = capacity;
-        if (worth >= most) {
-            most = worth;
+        const long free_rank = cpu_list_has(isolated, cpu) ? 2048 : 0, /* above any capacity */
+            rank = (free_rank + capacity_of(cpu)) * 2 + (cpu != 0);
+        if (rank >= best_rank) {
+            best_rank = rank;
             best = cpu;
         }
     }
@@ -130,23 +133,23 @@ static int best_cpu(const char *allowed, const char *isolated, int *kinds)
 static json_t *cpu_facts(void)
 {
     char online[256], allowed[256], isolated[256], siblings[64];
-    int kinds = 0, here = (int)sysconf(_SC_NPROCESSORS_ONLN);
+    int n_online = (int)sysconf(_SC_NPROCESSORS_ONLN);
     if (sysfs_line(online, sizeof online, CPU_FOLDER "/online"))
-        here = cpu_list_count(online);
+        n_online = cpu_list_count(online);
     if (!sysfs_value("/proc/self/status", "Cpus_allowed_list", allowed, sizeof allowed))
         snprintf(allowed, sizeof allowed, "%s", online);
     sysfs_line(isolated, sizeof isolated, CPU_FOLDER "/isolated");
-    const int n_allowed = *allowed ? cpu_list_count(allowed) : here,
-              best = best_cpu(allowed, isolated, &kinds);
+    const int n_allowed = *allowed ? cpu_list_count(allowed) : n_online,
+              best = best_cpu(allowed, isolated);
     const bool has_siblings =
         best >= 0 && sysfs_line(siblings, sizeof siblings,
                                 CPU_FOLDER "/cpu%d/topology/thread_siblings_list", best);
-    json_t *cpus = json_pack("{s:i,s:i,s:s,s:s*,s:s*}", "online", here, "allowed", n_allowed,
-                             "isolated", isolated, "list", *allowed ? allowed : NULL,
+    json_t *cpus = json_pack("{s:i,s:i,s:s,s:s*,s:s*}", "online", n_online, "allowed",
+                             n_allowed, "isolated", isolated, "list", *allowed ? allowed : NULL,
                              "siblings", has_siblings ? siblings : NULL);
     set_number(cpus, "best", best);
     set_number(cpus, "pinned", n_allowed == 1 ? best : -1.0);
-    set_number(cpus, "kinds", kinds);
+    set_number(cpus, "kinds", count_kinds(allowed));
     return cpus;
 }
 
@@ -290,7 +293,7 @@ double env_load_average(void)
     return getloadavg(load, 1) == 1 ? load[0] : -1.0;
 }
 
-/* Returns facts about the clock; overhead_ns is the smallest step between two readings. */
+/* Returns facts about the clock; overhead_ns is the smallest positive step between two readings. */
 static json_t *timer_facts(void)
 {
     struct timespec resolution = { 0 };
@@ -349,7 +352,7 @@ static json_t *build_facts(const struct env_library *library)
 
 /* ---- Measurement quality ---- */
 
-/* Measurement quality so far: the worst grade of all reasons. */
+/* Measurement quality so far: the worst grade of all reasons ('A' without any). */
 struct grading {
     char grade;
     json_t *reasons;

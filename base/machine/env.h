@@ -1,6 +1,7 @@
 /*
- * Record of the machine and the build on which a measurement depends, with a grade of measurement quality. A fact that
- * the system does not report is "not exposed" or absent.
+ * Record of the machine and the build on which a measurement depends, with a grade of measurement quality, such as
+ * {"t":"env","cpu":{...},"memory":{"thp":"madvise",...},...,"quality":{"grade":"C",...}}. A fact that the system does not
+ * report is "not exposed" or absent.
  */
 #ifndef POSENC_ENV_H
 #define POSENC_ENV_H
@@ -10,9 +11,10 @@
 
 /* Facts that the library reports about itself and the CPU. */
 struct env_library {
-    const char *version, *cpu_key, *cpu_features;
-    const char *emulator; /* name of the program that emulates the CPU, or NULL */
-    const char *build;    /* posenc_build_id() */
+    const char *version, *cpu_key; /* "0.1.0"; key of the CPU's model in tuning files */
+    const char *cpu_features;      /* words, separated by spaces */
+    const char *emulator;          /* name of the program that emulates the CPU, or NULL */
+    const char *build;             /* posenc_build_id() */
 };
 
 /* Returns the "env" record. */

@@ -36,7 +36,7 @@
 #include <sys/sysctl.h>
 #endif
 
-/* ---- System calls of macOS ---- */
+/* ---- sysctl() of macOS ---- */
 
 bool machine_sysctl_text(const char *name, char *text, size_t bytes)
 {
@@ -104,7 +104,7 @@ static const struct {
     { 0xc0, 0xac4, "Ampere-1a" },
 };
 
-static void name_core(unsigned implementer, unsigned part, char *name, size_t bytes)
+static void write_core_name(unsigned implementer, unsigned part, char *name, size_t bytes)
 {
     for (size_t i = 0; i < sizeof arm_cores / sizeof *arm_cores; i++)
         if (arm_cores[i].implementer == implementer && arm_cores[i].part == part) {
@@ -114,7 +114,7 @@ static void name_core(unsigned implementer, unsigned part, char *name, size_t by
     snprintf(name, bytes, "ARM implementer 0x%02x, part 0x%03x", implementer, part);
 }
 
-/* Reads the number in a line such as "CPU part : 0xd0c", if it has that key. */
+/* Reads the number in a line such as "CPU part : 0xd0c". Returns false if it has another key. */
 static bool read_hex(const char *line, const char *key, unsigned *value)
 {
     if (strncmp(line, key, strlen(key)) != 0 || !strchr(line, ':'))
@@ -123,8 +123,8 @@ static bool read_hex(const char *line, const char *key, unsigned *value)
     return true;
 }
 
-/* Lists each kind of core once, in the order of the CPUs: "Cortex-A55 + Cortex-A76". */
-static bool arm_name(char *text, size_t bytes)
+/* Lists each kind of core once, in the order of the CPUs: "Cortex-A55 + Cortex-A76". Returns false if there is none. */
+static bool list_arm_cores(char *text, size_t bytes)
 {
     FILE *file = sysfs_open("/proc/cpuinfo");
     char line[4096], name[64];
@@ -134,7 +134,7 @@ static bool arm_name(char *text, size_t bytes)
         read_hex(line, "CPU implementer", &implementer);
         if (!read_hex(line, "CPU part", &part))
             continue;
-        name_core(implementer, part, name, sizeof name);
+        write_core_name(implementer, part, name, sizeof name);
         if (!strstr(text, name))
             text_list_add(text, bytes, " + ", name);
     }
@@ -143,10 +143,11 @@ static bool arm_name(char *text, size_t bytes)
     return text[0] != 0;
 }
 
-static bool core_name(char *text, size_t bytes)
+static bool find_core_name(char *text, size_t bytes)
 {
     return machine_sysctl_text("machdep.cpu.brand_string", text, bytes) ||
-           arm_name(text, bytes) || sysfs_value("/proc/cpuinfo", "model name", text, bytes) ||
+           list_arm_cores(text, bytes) ||
+           sysfs_value("/proc/cpuinfo", "model name", text, bytes) ||
            sysfs_value("/proc/cpuinfo", "uarch", text, bytes);
 }
 
@@ -154,13 +155,12 @@ bool machine_cpu_name(char *text, size_t bytes)
 {
     char board[96]; /* ends in a NUL, not in a newline */
     bool has_board = sysfs_line(board, sizeof board, "/proc/device-tree/model");
-    if (!core_name(text, bytes)) {
+    if (!find_core_name(text, bytes)) {
         snprintf(text, bytes, "%s", board);
         return has_board;
     }
-    size_t n = strlen(text);
     if (has_board)
-        snprintf(text + n, bytes - n, ", %s", board);
+        text_list_add(text, bytes, ", ", board);
     return true;
 }
 
@@ -168,7 +168,7 @@ bool machine_cpu_name(char *text, size_t bytes)
 
 #if defined(__APPLE__)
 
-/* Performance cores are level 0 if there are two kinds. */
+/* Prefers the sizes of performance cores, which are "perflevel0" if there are two kinds of cores. */
 size_t machine_list_caches(struct machine_cache list[MACHINE_CACHES])
 {
     static const struct {
@@ -198,14 +198,14 @@ size_t machine_list_caches(struct machine_cache list[MACHINE_CACHES])
 
 size_t machine_list_caches(struct machine_cache list[MACHINE_CACHES])
 {
-    static const char folder[] = "/sys/devices/system/cpu/cpu0/cache/index";
+    static const char prefix[] = "/sys/devices/system/cpu/cpu0/cache/index";
     char level[16], size[32], *unit;
     size_t n = 0;
     for (int i = 0; i < MACHINE_CACHES; i++) {
         struct machine_cache cache;
-        if (!sysfs_line(level, sizeof level, "%s%d/level", folder, i) ||
-            !sysfs_line(cache.type, sizeof cache.type, "%s%d/type", folder, i) ||
-            !sysfs_line(size, sizeof size, "%s%d/size", folder, i))
+        if (!sysfs_line(level, sizeof level, "%s%d/level", prefix, i) ||
+            !sysfs_line(cache.type, sizeof cache.type, "%s%d/type", prefix, i) ||
+            !sysfs_line(size, sizeof size, "%s%d/size", prefix, i))
             continue;
         cache.level = atoi(level);
         cache.bytes = strtoul(size, &unit, 10);
@@ -311,6 +311,8 @@ void machine_hypervisor(char *name, size_t bytes)
 
 enum { SENTENCE = 256, PATH_BYTES = 4096 };
 
+/* Functions that return true, and write a sentence, if there is one sign of an emulator. */
+
 static bool read_link(const char *path, char target[PATH_BYTES])
 {
     const ssize_t length = readlink(path, target, PATH_BYTES - 1);
@@ -318,7 +320,7 @@ static bool read_link(const char *path, char target[PATH_BYTES])
     return length > 0;
 }
 
-static bool is_run_by_another_program(char text[SENTENCE])
+static bool runs_another_file(char text[SENTENCE])
 {
     char shown[PATH_BYTES], real[PATH_BYTES];
     if (!read_link("/proc/self/exe", shown) || !read_link("/proc/thread-self/exe", real) ||
@@ -364,8 +366,8 @@ static bool is_cpuinfo_foreign(char text[SENTENCE])
     return false;
 }
 
-/* Returns true if CPUID, MIDR_EL1 or Rosetta reports an emulated CPU. */
-static bool says_cpu_is_emulated(char text[SENTENCE])
+/* Asks CPUID, MIDR_EL1 and Rosetta. */
+static bool cpu_reports_emulator(char text[SENTENCE])
 {
 #if defined(__x86_64__) || defined(__i386__)
     char letters[13];
@@ -398,8 +400,7 @@ static bool says_cpu_is_emulated(char text[SENTENCE])
 const char *machine_emulator(void)
 {
     static char text[SENTENCE];
-    return is_run_by_another_program(text) || says_cpu_is_emulated(text) ||
-                   is_cpuinfo_foreign(text)
+    return runs_another_file(text) || cpu_reports_emulator(text) || is_cpuinfo_foreign(text)
                ? text
                : NULL;
 }

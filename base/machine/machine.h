@@ -1,4 +1,4 @@
-/* The CPU: its name, caches and memory, the hypervisor above it, and signs that it is emulated. */
+/* The CPU, such as "AMD EPYC 9R14" under "KVM": its name, caches and memory, hypervisor, and signs that it is emulated. */
 #ifndef POSENC_MACHINE_H
 #define POSENC_MACHINE_H
 

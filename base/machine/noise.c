@@ -25,25 +25,22 @@ struct cpu_ticks {
 /* Reads a line "cpu ..." of all CPUs, or "cpu3 ..." of one. Returns false for another line. */
 static bool read_ticks(const char *line, struct cpu_ticks *ticks)
 {
-    enum { USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL, KINDS };
-    unsigned long long tick[KINDS] = { 0 };
+    unsigned long long user, nice, system, idle, iowait = 0, irq = 0, softirq = 0, steal = 0;
     *ticks = (struct cpu_ticks){ .total = 0 };
     if (strncmp(line, "cpu", strlen("cpu")) != 0 ||
-        sscanf(line + strcspn(line, " "), "%llu %llu %llu %llu %llu %llu %llu %llu",
-               &tick[USER], &tick[NICE], &tick[SYSTEM], &tick[IDLE], &tick[IOWAIT], &tick[IRQ],
-               &tick[SOFTIRQ], &tick[STEAL]) < 4)
+        sscanf(line + strcspn(line, " "), "%llu %llu %llu %llu %llu %llu %llu %llu", &user,
+               &nice, &system, &idle, &iowait, &irq, &softirq, &steal) < 4)
         return false;
-    for (int i = 0; i < KINDS; i++)
-        ticks->total += tick[i];
-    ticks->steal = tick[STEAL];
-    ticks->busy_s = (double)(ticks->total - tick[STEAL] - tick[IDLE] - tick[IOWAIT]) /
-                    (double)sysconf(_SC_CLK_TCK);
+    const unsigned long long busy = user + nice + system + irq + softirq;
+    ticks->total = busy + idle + iowait + steal;
+    ticks->steal = steal;
+    ticks->busy_s = (double)busy / (double)sysconf(_SC_CLK_TCK);
     return true;
 }
 
 /* ---- Counters ---- */
 
-/* Reads "some avg10=0.00 avg60=0.00 avg300=0.00 total=1234", in microseconds. */
+/* Reads the seconds of a line "some avg10=0.00 avg60=0.00 avg300=0.00 total=1234", in microseconds; below 0: no line. */
 static double read_pressure(const char *resource)
 {
     char line[128];
@@ -130,7 +127,7 @@ json_t *noise_since(const struct noise_counters *start)
 
 /* ---- CPU usage ---- */
 
-static json_t *read_cpus(void)
+static json_t *read_busy_cpus(void)
 {
     FILE *file = sysfs_open("/proc/stat");
     json_t *busy = json_array();
@@ -177,11 +174,11 @@ json_t *cpu_usage_snapshot(void)
             json_object_set_new(processes, entry->d_name, parse_process(line));
     if (all)
         closedir(all);
-    return json_pack("{s:f,s:o,s:o}", "wall_s", clock_now(), "busy", read_cpus(), "processes",
-                     processes);
+    return json_pack("{s:f,s:o,s:o}", "wall_s", clock_now(), "busy", read_busy_cpus(),
+                     "processes", processes);
 }
 
-/* Returns the time that the processes of each name took. */
+/* Returns {name: seconds}: the CPU time between two snapshots of all processes of a name. */
 static json_t *sum_by_name(const json_t *start, json_t *stop, long self)
 {
     json_t *sums = json_object(), *process;
@@ -189,46 +186,56 @@ static json_t *sum_by_name(const json_t *start, json_t *stop, long self)
     json_object_foreach(stop, pid, process)
     {
         const char *name = record_text(process, "name");
-        const double took = record_value(process, "cpu_s", 0.0) -
-                            record_value(json_object_get(start, pid), "cpu_s", 0.0),
-                     before = json_number_value(json_object_get(sums, name));
-        if (strtol(pid, NULL, 10) != self && took > 0.0)
-            json_object_set_new(sums, name, json_real(before + took));
+        const double used_s = record_value(process, "cpu_s", 0.0) -
+                              record_value(json_object_get(start, pid), "cpu_s", 0.0),
+                     sum_s = json_number_value(json_object_get(sums, name));
+        if (strtol(pid, NULL, 10) != self && used_s > 0.0)
+            json_object_set_new(sums, name, json_real(sum_s + used_s));
     }
     return sums;
+}
+
+/* Returns the share of each CPU's time that it was busy, from the busy seconds at start and stop. */
+static json_t *busy_shares(const json_t *start, const json_t *stop, double wall_s)
+{
+    json_t *shares = json_array();
+    for (size_t cpu = 0; cpu < json_array_size(stop) && wall_s > 0.0; cpu++) {
+        const double busy_s = json_number_value(json_array_get(stop, cpu)) -
+                              json_number_value(json_array_get(start, cpu));
+        json_array_append_new(shares, json_real(fmin(fmax(busy_s / wall_s, 0.0), 1.0)));
+    }
+    return shares;
+}
+
+/* Moves the name with most seconds, if these are at least `least_s`, from `sums` to the end of `taken`. */
+static void take_largest(json_t *sums, double least_s, double wall_s, json_t *taken)
+{
+    const char *name, *top = NULL;
+    json_t *sum;
+    json_object_foreach(sums, name, sum) if (json_number_value(sum) >= least_s)
+    {
+        least_s = json_number_value(sum);
+        top = name;
+    }
+    if (!top)
+        return;
+    json_array_append_new(taken, json_pack("{s:s,s:f}", "name", top, "cpus", least_s / wall_s));
+    json_object_del(sums, top);
 }
 
 json_t *cpu_usage_between(const json_t *start, const json_t *stop, long self)
 {
     enum { MOST_NAMES = 4 };
-    static const double least_cpus = 0.02; /* that a name takes to be reported */
-    const double wall = record_value(stop, "wall_s", 0.0) - record_value(start, "wall_s", 0.0);
-    const json_t *before = json_object_get(start, "busy"),
-                 *after = json_object_get(stop, "busy");
-    json_t *busy = json_array(), *taken = json_array(),
-           *sums = sum_by_name(json_object_get(start, "processes"),
-                               json_object_get(stop, "processes"), self);
-    for (size_t cpu = 0; cpu < json_array_size(after) && wall > 0.0; cpu++) {
-        const double share = (json_number_value(json_array_get(after, cpu)) -
-                              json_number_value(json_array_get(before, cpu))) /
-                             wall;
-        json_array_append_new(busy, json_real(fmin(fmax(share, 0.0), 1.0)));
-    }
-    for (int i = 0; i < MOST_NAMES && wall > 0.0; i++) {
-        const char *name, *top = NULL;
-        double most_s = least_cpus * wall;
-        json_t *sum;
-        json_object_foreach(sums, name, sum) if (json_number_value(sum) >= most_s)
-        {
-            most_s = json_number_value(sum);
-            top = name;
-        }
-        if (!top)
-            break;
-        json_array_append_new(taken,
-                              json_pack("{s:s,s:f}", "name", top, "cpus", most_s / wall));
-        json_object_del(sums, top);
-    }
+    static const double least_cpus = 0.02; /* that a name uses to be reported */
+    const double wall_s =
+        record_value(stop, "wall_s", 0.0) - record_value(start, "wall_s", 0.0);
+    json_t *taken = json_array(), *sums = sum_by_name(json_object_get(start, "processes"),
+                                                      json_object_get(stop, "processes"), self);
+    for (int i = 0; i < MOST_NAMES && wall_s > 0.0; i++)
+        take_largest(sums, least_cpus * wall_s, wall_s, taken);
     json_decref(sums);
-    return json_pack("{s:o,s:o}", "busy", busy, "taken", taken);
+    return json_pack(
+        "{s:o,s:o}", "busy",
+        busy_shares(json_object_get(start, "busy"), json_object_get(stop, "busy"), wall_s),
+        "taken", taken);
 }

@@ -1,4 +1,5 @@
-/* Noise of the machine during a measurement: the growth of system counters, and the programs that used the CPUs. */
+/* Noise of the machine during a measurement: the growth of system counters, {"wall_s":60.1,"steal_pct":0.2,...}, and the
+ * programs that used the CPUs, {"busy":[0.5,0.1],"taken":[{"name":"cc1","cpus":0.7}]}. */
 #ifndef POSENC_NOISE_H
 #define POSENC_NOISE_H
 
@@ -7,11 +8,11 @@
 /* Counters that only some systems report. */
 enum noise_counter {
     NOISE_THROTTLED, /* seconds of waiting for a CPU quota */
-    NOISE_WAIT_CPU,
+    NOISE_WAIT_CPU,  /* seconds of pressure-stall information, and the next two */
     NOISE_WAIT_IO,
-    NOISE_WAIT_MEM, /* seconds of pressure-stall information */
-    NOISE_SWAPPED,  /* pages, in and out */
-    NOISE_HEAT,     /* events of throttling for heat */
+    NOISE_WAIT_MEM,
+    NOISE_SWAPPED, /* pages, in and out */
+    NOISE_HEAT,    /* events of throttling for heat */
     NOISE_COUNTERS
 };
 

@@ -1,4 +1,4 @@
-/* Readers of /proc and /sys. */
+/* Readers of /proc and /sys: sysfs_value_number("/proc/meminfo", "SwapFree") returns 2097148.0. */
 #ifndef POSENC_SYSFS_H
 #define POSENC_SYSFS_H
 
@@ -8,11 +8,10 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#define NOT_EXPOSED "not exposed"
-
+#define NOT_EXPOSED "not exposed" /* in records: a text that the system does not report */
 enum { SYSFS_PATH = 512 };
 
-/* Folder before each path: "" for this machine. Tests set a folder with the files of a made-up machine. */
+/* Folder before each path: "" for this machine. Tests set a folder with the files of an imitated machine. */
 extern const char *sysfs_root;
 
 /* Opens a file for reading; returns NULL on failure. Paths are format strings and begin with a slash. */
@@ -26,8 +25,9 @@ bool sysfs_value(const char *path, const char *key, char *value, size_t bytes);
 /* Returns such a value as a number, or -1. */
 double sysfs_value_number(const char *path, const char *key);
 
-/* Return true if a list of CPUs ("0-3,8") contains a CPU; and the number of CPUs in a list. */
+/* Returns true if a list of CPUs ("0-3,8") contains a CPU. */
 bool cpu_list_has(const char *list, int cpu);
+/* Returns the number of CPUs in a list. */
 int cpu_list_count(const char *list);
 
 #endif

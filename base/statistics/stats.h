@@ -1,6 +1,7 @@
 /*
  * Statistics of noisy timings: medians with distribution-free confidence intervals (David and Nagaraja, Order
- * Statistics, section 7.1), and ratios within rounds. Missing samples are NaN and are ignored.
+ * Statistics, section 7.1), and ratios within rounds. Missing samples are NaN and are ignored. For example, 31 samples of
+ * the values 1 to 31 have the median 16, and an interval from 8 to 24 that covers the true median with 99 %.
  */
 #ifndef POSENC_STATS_H
 #define POSENC_STATS_H
@@ -10,7 +11,7 @@
 /* Sorts numbers in rising order. */
 void stats_sort(double *values, size_t n);
 
-/* Confidence interval of the median, and the level that it reaches. */
+/* Confidence interval [low, high] of the median, at a level such as 0.99. */
 struct stats_interval {
     double level, low, high;
 };
@@ -28,7 +29,7 @@ struct stats_summary stats_summarise(const double *samples, size_t n);
 /* Returns the median of the samples, or NaN without samples. */
 double stats_median(const double *samples, size_t n);
 
-/* Returns the median of over[i] / under[i] over the rounds that have both samples, or NaN. Drift of the machine between
+/* Returns the median of over[i] / under[i] over the rounds i that have both samples, or NaN. Drift of the machine between
  * rounds cancels in these ratios. */
 double stats_median_ratio(const double *over, const double *under, size_t n);
 
@@ -53,8 +54,9 @@ enum { THRESHOLD_PROCESSES = 3, THRESHOLD_ROUNDS = 31 };
 
 struct threshold_summary {
     size_t rounds;
-    size_t comparisons;     /* 0: fewer rounds than one comparison has */
-    double median, largest; /* of |head|; all NaN without rounds */
+    size_t comparisons; /* 0: fewer rounds than one comparison has */
+    /* All are NaN without rounds. */
+    double median, largest; /* of |head| */
     double typical_process; /* median over processes of |median head| */
     /* Relative difference that 99 % of the comparisons detect. With fewer rounds than one comparison has, the
      * difference that these rounds detect. */

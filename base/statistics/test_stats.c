@@ -1,4 +1,4 @@
-/* Tests the statistics on cases that can be computed by hand. */
+/* Tests the statistics of stats.h on samples whose results can be computed by hand. */
 #include "base/statistics/stats.h"
 #include "base/tap/tap.h"
 
@@ -14,19 +14,22 @@ static void test_medians(void)
     const double gaps[] = { none, 7.0, none, 9.0, 8.0 };
     require(stats_median(odd, 3) == 4.0, "the median of three is the middle one");
     require(stats_median(even, 4) == 2.5, "the median of four is the mean of the middle two");
-    require(stats_median(gaps, 5) == 8.0, "samples that were not taken are left out");
-    require(isnan(stats_median(gaps, 1)), "no sample has no median");
-    require(isnan(stats_median(NULL, 0)), "nothing has no median");
+    require(stats_median(gaps, 5) == 8.0, "missing samples are ignored");
+    require(isnan(stats_median(gaps, 1)), "only missing samples: the median is NaN");
+    require(isnan(stats_median(NULL, 0)), "no samples: the median is NaN");
 }
 
 static void test_coverage(void)
 {
-    require(near(stats_coverage(3, 1), 0.75), "the range of 3 covers the median with 3/4");
-    require(near(stats_coverage(8, 1), 1.0 - 2.0 / 256.0), "the range of 8: 254/256");
-    require(near(stats_coverage(8, 2), 1.0 - 18.0 / 256.0), "without both ends: 238/256");
-    require(near(stats_coverage(10, 3), 1.0 - 2.0 * 56.0 / 1024.0), "third of 10: 912/1024");
+    require(near(stats_coverage(3, 1), 0.75),
+            "the range of 3 samples covers the median with 3/4");
+    require(near(stats_coverage(8, 1), 1.0 - 2.0 / 256.0), "the range of 8 samples: 254/256");
+    require(near(stats_coverage(8, 2), 1.0 - 18.0 / 256.0),
+            "8 samples without the ends: 238/256");
+    require(near(stats_coverage(10, 3), 1.0 - 2.0 * 56.0 / 1024.0),
+            "from the third of 10 samples to the eighth: 912/1024");
     require(stats_coverage(1, 1) == 0.0, "one sample covers nothing");
-    require(stats_coverage(4000, 1) == 1.0, "many samples do not underflow");
+    require(stats_coverage(4000, 1) == 1.0, "2^-4000 does not underflow");
 }
 
 static void test_intervals(void)
@@ -36,7 +39,8 @@ static void test_intervals(void)
         v[i] = (double)((i * 7) % 31 + 1); /* 1 to 31, shuffled */
     struct stats_summary s = stats_summarise(v, 31);
     /* Binomial(31, 1/2): below 9 with probability 0.0053, below 8 with 0.0017. */
-    require(s.n == 31 && s.median == 16.0 && s.min == 1.0 && s.max == 31.0, "1 to 31");
+    require(s.n == 31 && s.median == 16.0 && s.min == 1.0 && s.max == 31.0,
+            "the numbers 1 to 31 have the median 16");
     require(s.interval.level == 0.99 && s.interval.low == 8.0 && s.interval.high == 24.0,
             "31 samples: 99 % from the 8th to the 24th");
     s = stats_summarise(v, 6);
@@ -45,61 +49,65 @@ static void test_intervals(void)
     s = stats_summarise(v, 3);
     require(near(s.interval.level, 0.75), "3 samples report their coverage");
     s = stats_summarise(v, 0);
-    require(s.n == 0 && isnan(s.median), "nothing has no summary");
+    require(s.n == 0 && isnan(s.median), "no samples: the median of the summary is NaN");
 }
 
 static void test_ratios(void)
 {
     const double none = (double)NAN;
-    /* The machine doubles its pace twice; the ratio within rounds stays 3. */
+    /* Times double from round to round; the ratio within rounds stays 3. */
     const double a[] = { 3.0, 6.0, 12.0, none, 3.0 }, b[] = { 1.0, 2.0, 4.0, 5.0, none };
     require(stats_median_ratio(a, b, 5) == 3.0, "drift between rounds cancels in ratios");
-    require(isnan(stats_median_ratio(a, b + 1, 0)), "no round has no ratio");
-    require(isnan(stats_median_ratio(a + 3, b + 3, 2)), "rounds must have both");
+    require(isnan(stats_median_ratio(a, b, 0)), "no rounds: the ratio is NaN");
+    require(isnan(stats_median_ratio(a + 3, b + 3, 2)), "no round with both samples: NaN");
 }
 
-/* Takes rounds of a kernel against its own copies as comparisons of 93. */
-static void test_floors(void)
+/* ---- Noise threshold ---- */
+
+enum { EACH = THRESHOLD_ROUNDS, COMPARISON = THRESHOLD_PROCESSES * EACH, N = 200 * COMPARISON };
+
+static double head[N], control[N]; /* rounds of 200 comparisons */
+
+/* Sets head to `noise` in the nth of `every` blocks of rounds, and to 0 in the others. */
+static struct threshold_summary summarise_noise(double noise, int block, int nth, int every)
 {
-    enum { N = 93 * 200 };
-    static double head[N], null[N];
-    struct threshold_summary f = threshold_summarise(head, null, N);
-    require(f.rounds == N && f.comparisons == 200 && f.median == 0.0 && f.largest == 0.0 &&
-                near(f.detectable, 0.01),
-            "a machine without noise detects 1 %, the least that the rule allows");
-    for (int i = 0; i < N; i++) /* of each pair of rounds one is 3 % more, one 3 % less */
-        head[i] = i % 2 ? -0.03 : 0.03;
-    f = threshold_summarise(head, null, N);
-    require(near(f.median, 0.03) && near(f.typical_process, 0.03) && f.detectable > 0.03,
-            "even noise is not detected");
-    for (int i = 0; i < N; i++) /* two comparisons in 200 are off by 20 % */
-        head[i] = i / 93 % 100 == 7 ? 0.2 : 0.0;
-    f = threshold_summarise(head, null, N);
-    require(near(f.detectable, 0.01) && near(f.largest, 0.2), "99 of 100 comparisons count");
-    for (int i = 0; i < N; i++) /* six are */
-        head[i] = i / 93 % 33 == 7 ? 0.2 : 0.0;
-    f = threshold_summarise(head, null, N);
-    require(f.detectable > expm1(0.2) && f.detectable < 1.0,
-            "what disturbs more of them does, too");
     for (int i = 0; i < N; i++)
-        head[i] = i / 93 % 33 == 7 ? -0.2 : 0.0;
-    require(near(threshold_summarise(head, null, N).detectable, f.detectable),
-            "to either side alike");
-    for (int i = 0; i < N; i++) /* one process of each comparison */
-        head[i] = i / 31 % 3 == 1 ? 0.05 : 0.0;
-    f = threshold_summarise(head, null, N);
-    require(f.detectable > 0.05 && f.typical_process == 0.0,
-            "a process that is off counts, though the median of all is not");
-    for (int i = 0; i < N; i++) { /* only the third copy shows that the machine is unsteady */
-        head[i] = 0.0;
-        null[i] = i / 31 % 2 ? 0.08 : -0.08;
-    }
-    require(threshold_summarise(head, null, N).detectable > 0.08,
-            "the null control counts as well");
+        head[i] = i / block % every == nth ? noise : 0.0;
+    return threshold_summarise(head, control, N);
 }
 
-/* One comparison whose processes differ: `bias` apart, and the control of the second one `peak` times as far off. The
- * wanted values are those of reports/posenc/verdict.py. */
+static void test_thresholds(void)
+{
+    struct threshold_summary s = summarise_noise(0.0, 1, 0, 1);
+    require(s.rounds == N && s.comparisons == 200 && s.median == 0.0 && s.largest == 0.0 &&
+                near(s.detectable, 0.01),
+            "a machine without noise detects 1 %, the least that the rule allows");
+    s = summarise_noise(0.2, COMPARISON, 7, 100);
+    require(near(s.detectable, 0.01) && near(s.largest, 0.2),
+            "1 % of the comparisons may be disturbed");
+    s = summarise_noise(0.2, COMPARISON, 7, 33);
+    require(s.detectable > expm1(0.2) && s.detectable < 1.0,
+            "3 % of the comparisons raise the threshold");
+    require(near(summarise_noise(-0.2, COMPARISON, 7, 33).detectable, s.detectable),
+            "noise of either sign counts the same");
+    s = summarise_noise(0.05, EACH, 1, 3);
+    require(s.detectable > 0.05 && s.typical_process == 0.0,
+            "one of three processes counts, though the median of all processes is 0");
+    for (int i = 0; i < N; i++)
+        head[i] = i % 2 ? -0.03 : 0.03;
+    s = threshold_summarise(head, control, N);
+    require(near(s.median, 0.03) && near(s.typical_process, 0.03) && s.detectable > 0.03,
+            "noise of 3 % in each round is not detected");
+    for (int i = 0; i < N; i++) {
+        head[i] = 0.0;
+        control[i] = i / EACH % 2 ? 0.08 : -0.08;
+    }
+    require(threshold_summarise(head, control, N).detectable > 0.08,
+            "noise of the control alone counts");
+}
+
+/* One comparison whose processes differ by `bias`, with a control that is `peak` times as far off in the second one. Rounds
+ * of a process differ by `spread`. The wanted values are those of reports/posenc/verdict.py. */
 static void test_differing_processes(void)
 {
     static const struct {
@@ -111,30 +119,32 @@ static void test_differing_processes(void)
         { 0.02, 0.0, 4.0, 0.20424267028297455, "the control of one process" },
     };
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
-        double head[93], control[93];
-        for (int i = 0; i < 93; i++) {
-            head[i] = cases[c].spread * (i * 7 % 31 - 15) + cases[c].bias * (i / 31 - 1);
-            control[i] = cases[c].spread * (i * 11 % 31 - 15) +
-                         cases[c].bias * (i / 31 == 1 ? cases[c].peak : 1.0);
+        for (int i = 0; i < COMPARISON; i++) {
+            const int process = i / EACH;
+            head[i] = cases[c].spread * (i * 7 % EACH - 15) + cases[c].bias * (process - 1);
+            control[i] = cases[c].spread * (i * 11 % EACH - 15) +
+                         cases[c].bias * (process == 1 ? cases[c].peak : 1.0);
         }
-        const double got = threshold_summarise(head, control, 93).detectable;
+        const double got = threshold_summarise(head, control, COMPARISON).detectable;
         require(fabs(got - cases[c].detectable) <= 1e-9 * got, cases[c].sentence);
     }
 }
 
 static void test_few_rounds(void)
 {
-    double head[100] = { 0.0 }, null[100] = { 0.0 };
+    for (int i = 0; i < COMPARISON; i++)
+        head[i] = control[i] = 0.0;
     head[0] = (double)NAN;
-    null[1] = (double)INFINITY;
-    struct threshold_summary f = threshold_summarise(head, null, 93);
-    require(f.rounds == 91 && f.comparisons == 0 && near(f.detectable, 0.01),
-            "rounds that were not taken are left out of floors");
-    f = threshold_summarise(head, null, 2);
-    require(f.rounds == 0 && isnan(f.detectable) && isnan(f.median), "no round has no floor");
+    control[1] = (double)INFINITY;
+    struct threshold_summary s = threshold_summarise(head, control, COMPARISON);
+    require(s.rounds == COMPARISON - 2 && s.comparisons == 0 && near(s.detectable, 0.01),
+            "rounds without two finite ratios are ignored");
+    s = threshold_summarise(head, control, 2);
+    require(s.rounds == 0 && isnan(s.detectable) && isnan(s.median),
+            "no rounds: threshold and median are NaN");
     head[0] = 0.1;
-    f = threshold_summarise(head, null, 1);
-    require(f.rounds == 1 && near(f.median, 0.1) && isnan(f.detectable),
+    s = threshold_summarise(head, control, 1);
+    require(s.rounds == 1 && near(s.median, 0.1) && isnan(s.detectable),
             "one round detects nothing");
 }
 
@@ -144,7 +154,7 @@ int main(void)
     test_coverage();
     test_intervals();
     test_ratios();
-    test_floors();
+    test_thresholds();
     test_differing_processes();
     test_few_rounds();
     return tap_end();

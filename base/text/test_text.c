@@ -1,4 +1,4 @@
-/* Tests that hidden characters are escaped, and nothing else is; printed lines, lists and words. */
+/* Tests text.h: hidden characters are escaped, and nothing else is; printed lines, lists and words. */
 #define _POSIX_C_SOURCE 200809L
 #include "text.h"
 
@@ -10,58 +10,51 @@
 static void test_escapes(void)
 {
     static const struct {
-        const char *text, *shown;
+        const char *text, *escaped;
     } cases[] = {
-        { "plain, \xc3\xa9, \xe2\x97\x8f, \xf0\x9f\x99\x82, \\ and \"",
-          "plain, \xc3\xa9, \xe2\x97\x8f, \xf0\x9f\x99\x82, \\ and \"" },
+        { "plain, \u00e9, \u25cf, \U0001f642, \\ and \"",
+          "plain, \u00e9, \u25cf, \U0001f642, \\ and \"" },
         { "\033[31mred\033[0m", "\\x1b[31mred\\x1b[0m" },
         { "a\nb\tc\rd", "a\\nb\\tc\\rd" },
         { "\x7f\x01", "\\x7f\\x01" },
-        { "\xc2\x9b"
-          "31m",
-          "\\u009b31m" }, /* CSI as one character */
-        { "\x9b"
-          "31m",
-          "\\x9b31m" }, /* and as a byte */
-        { "\xe2\x80\xae"
-          "gpj.exe",
-          "\\u202egpj.exe" }, /* right to left */
-        { "a\xe2\x81\xa6"
-          "b\xd8\x9c",
-          "a\\u2066b\\u061c" },
-        { "in\xe2\x80\x8bvisible\xef\xbb\xbf", "in\\u200bvisible\\ufeff" },
-        { "\xf3\xa0\x81\x81", "\\U0e0041" }, /* a tag */
-        { "\xef\xbf\xbf", "\\uffff" },
-        { "\xef\xb7\x90\xef\xb7\xaf", "\\ufdd0\\ufdef" }, /* noncharacters, too */
+        { "\302\23331m", "\\u009b31m" }, /* CSI, the start of a command, as one character */
+        { "\23331m", "\\x9b31m" },       /* and as a byte */
+        { "\u202egpj.exe", "\\u202egpj.exe" }, /* right to left */
+        { "a\u2066b\u061c", "a\\u2066b\\u061c" },
+        { "in\u200bvisible\ufeff", "in\\u200bvisible\\ufeff" },
+        { "\U000e0041", "\\U0e0041" }, /* a tag */
+        { "\uffff", "\\uffff" },
+        { "\ufdd0\ufdef", "\\ufdd0\\ufdef" }, /* noncharacters */
         { "\xff\xfe", "\\xff\\xfe" },
-        { "\xc0\x80", "\\xc0\\x80" },          /* longer than needed */
-        { "\xed\xa0\x80", "\\xed\\xa0\\x80" }, /* a surrogate */
-        { "\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80" },
+        { "\xc0\x80", "\\xc0\\x80" },                   /* longer than needed */
+        { "\xed\xa0\x80", "\\xed\\xa0\\x80" },          /* a surrogate */
+        { "\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80" }, /* above U+10FFFF */
         { "cut \xe2\x97", "cut \\xe2\\x97" },
         { "", "" },
     };
+    char sentence[128];
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char *shown = text_escape_copy(cases[i].text);
-        char sentence[128];
-        snprintf(sentence, sizeof sentence, "escaping makes a text plain: %s", cases[i].shown);
-        require(shown && strcmp(shown, cases[i].shown) == 0, cases[i].shown);
-        require(text_is_plain(cases[i].text) == (strcmp(cases[i].text, cases[i].shown) == 0) &&
-                    text_is_plain(cases[i].shown),
+        const char *want = cases[i].escaped;
+        char *escaped = text_escape_copy(cases[i].text);
+        snprintf(sentence, sizeof sentence, "a text is escaped to '%s', which is plain", want);
+        require(escaped && strcmp(escaped, want) == 0 && text_is_plain(want) &&
+                    text_is_plain(cases[i].text) == (strcmp(cases[i].text, want) == 0),
                 sentence);
-        free(shown);
+        free(escaped);
     }
 }
 
 static void test_cut(void)
 {
     char to[8];
-    require(text_escape("ab\xe2\x97\x8f\033cd", to, sizeof to) == 11 &&
-                strcmp(to, "ab\xe2\x97\x8f") == 0,
+    require(text_escape("ab\u25cf\033cd", to, sizeof to) == 11 && strcmp(to, "ab\u25cf") == 0,
             "a text that does not fit is cut between characters");
-    require(text_escape("abc", NULL, 0) == 3, "the length alone");
+    require(text_escape("abc", NULL, 0) == 3, "without room the length is returned");
 }
 
-static void require_printed(const char *want, const char *format, const char *argument)
+/* Requires that text_print() of a format with one argument prints `want`. */
+static void require_printed(const char *want, const char *format, const char *argument,
+                            const char *sentence)
 {
     char *text = NULL;
     size_t size;
@@ -70,17 +63,20 @@ static void require_printed(const char *want, const char *format, const char *ar
         abort();
     text_print(out, format, argument);
     fclose(out);
-    require(strcmp(text, want) == 0, "a line as it is printed");
+    require(strcmp(text, want) == 0, sentence);
     free(text);
 }
 
 static void test_lines(void)
 {
-    require_printed("posenc: x\\n::error::y\n", "posenc: %s\n", "x\n::error::y");
-    require_printed("  \\::error::y\n", "  %s\n", "::error::y");
-    require_printed("a std::vector\n", "a %s\n", "std::vector");
-    require_printed("a ##\\[group]##\\[x", "a %s", "##[group]##[x");
-    require_printed("trailing\\n", "%s", "trailing\n");
+    require_printed("posenc: x\\n::error::y\n", "posenc: %s\n", "x\n::error::y",
+                    "an argument cannot begin a line");
+    require_printed("  \\::error::y\n", "  %s\n", "::error::y",
+                    "a command at the start of a line gets a backslash");
+    require_printed("a std::vector\n", "a %s\n", "std::vector", "elsewhere it is no command");
+    require_printed("a ##\\[group]##\\[x", "a %s", "##[group]##[x",
+                    "commands in brackets get a backslash anywhere");
+    require_printed("trailing\\n", "%s", "trailing\n", "a line end of an argument is escaped");
 }
 
 static void test_lists(void)
@@ -99,11 +95,11 @@ static void test_words(void)
                 text_edit_distance("tabel", "table") == 2 &&
                 text_edit_distance("", "abc") == 3 &&
                 text_edit_distance("kitten", "sitting") == 3,
-            "the distance of two names");
+            "the distance of two names is the number of edits");
     require(text_edit_distance("", long_name) == 96, "only 96 bytes of the second name count");
     require(text_has_word("a bc d", ' ', "bc", 2) && text_has_word("a bc d", ' ', "d", 1) &&
                 !text_has_word("a bc d", ' ', "b", 1) && !text_has_word("a bc d", ' ', "c", 1),
-            "a list has whole words only");
+            "a list has whole words, not parts of them");
 }
 
 int main(void)

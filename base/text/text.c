@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns the bytes of a character that begins with this one, or 0 if none does. */
+/* Returns the bytes of a UTF-8 character, which its first byte tells; 0: it begins none. */
 static size_t character_length(unsigned char first)
 {
     if (first < 0x80)
@@ -23,15 +23,15 @@ static size_t character_length(unsigned char first)
 static size_t decode(const char *text, uint32_t *code)
 {
     static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-    const unsigned char *at = (const unsigned char *)text;
-    const size_t n = character_length(at[0]);
+    const unsigned char *bytes = (const unsigned char *)text;
+    const size_t n = character_length(bytes[0]);
     if (n == 0)
         return 0;
-    *code = n == 1 ? at[0] : at[0] & (0x7fu >> n);
+    *code = n == 1 ? bytes[0] : bytes[0] & (0x7fu >> n);
     for (size_t i = 1; i < n; i++) {
-        if ((at[i] & 0xc0) != 0x80) /* fails for NUL, too, the end of the text */
+        if ((bytes[i] & 0xc0) != 0x80) /* fails for NUL, too, the end of the text */
             return 0;
-        *code = *code << 6 | (at[i] & 0x3f);
+        *code = *code << 6 | (bytes[i] & 0x3f);
     }
     const bool surrogate = *code >= 0xd800 && *code <= 0xdfff;
     return *code >= least[n] && !surrogate && *code <= 0x10ffff ? n : 0;
@@ -64,45 +64,43 @@ bool text_is_plain(const char *text)
     return true;
 }
 
-enum { SHOWN = 12 }; /* bytes of \U10ffff and a NUL, or of a character of UTF-8 */
+enum { ESCAPED = 12 }; /* bytes of \U10ffff and a NUL, or of a character of UTF-8 */
 
-/* Writes the character at `text` as it is shown; returns its bytes in `text`. */
-static size_t show_character(const char *text, char shown[SHOWN])
+/* Writes the character at `text`, escaped if it is hidden or invalid. Returns its bytes in `text`. */
+static size_t escape_character(const char *text, char escaped[ESCAPED])
 {
     uint32_t code;
     const size_t n = decode(text, &code);
     if (n == 0)
-        snprintf(shown, SHOWN, "\\x%02x", (unsigned)(unsigned char)*text);
+        snprintf(escaped, ESCAPED, "\\x%02x", (unsigned)(unsigned char)*text);
     else if (!is_hidden(code))
-        snprintf(shown, SHOWN, "%.*s", (int)n, text);
+        snprintf(escaped, ESCAPED, "%.*s", (int)n, text);
     else if (code == '\n' || code == '\r' || code == '\t')
-        snprintf(shown, SHOWN, "\\%c", code == '\n' ? 'n' : code == '\r' ? 'r' : 't');
+        snprintf(escaped, ESCAPED, "\\%c", code == '\n' ? 'n' : code == '\r' ? 'r' : 't');
+    else if (code < 0x80)
+        snprintf(escaped, ESCAPED, "\\x%02x", (unsigned)code);
     else
-        snprintf(shown, SHOWN,
-                 code < 0x80      ? "\\x%02x"
-                 : code < 0x10000 ? "\\u%04x"
-                                  : "\\U%06x",
-                 (unsigned)code);
+        snprintf(escaped, ESCAPED, code < 0x10000 ? "\\u%04x" : "\\U%06x", (unsigned)code);
     return n ? n : 1;
 }
 
 size_t text_escape(const char *text, char *to, size_t room)
 {
-    size_t whole = 0, at = 0;
+    size_t whole = 0, written = 0; /* bytes */
     bool fits = room > 0;
     while (*text) {
-        char shown[SHOWN];
-        text += show_character(text, shown);
-        const size_t n = strlen(shown);
-        fits = fits && at + n < room;
+        char escaped[ESCAPED];
+        text += escape_character(text, escaped);
+        const size_t n = strlen(escaped);
+        fits = fits && written + n < room;
         if (fits) {
-            memcpy(to + at, shown, n);
-            at += n;
+            memcpy(to + written, escaped, n);
+            written += n;
         }
         whole += n;
     }
     if (room > 0)
-        to[at] = '\0';
+        to[written] = '\0';
     return whole;
 }
 
@@ -132,19 +130,19 @@ static void put_line(const char *line, FILE *out)
 void text_vprint(FILE *out, const char *format, va_list list)
 {
     const size_t n = strlen(format);
-    const bool ends = n > 0 && format[n - 1] == '\n';
-    va_list again;
-    va_copy(again, list);
-    const int length = vsnprintf(NULL, 0, format, again);
-    va_end(again);
+    const bool ends_line = n > 0 && format[n - 1] == '\n';
+    va_list copy;
+    va_copy(copy, list);
+    const int length = vsnprintf(NULL, 0, format, copy);
+    va_end(copy);
     char *text = length < 0 ? NULL : malloc((size_t)length + 1), *plain = NULL;
     if (text) {
         vsnprintf(text, (size_t)length + 1, format, list);
-        text[length - ends] = '\0';
+        text[length - ends_line] = '\0';
         plain = text_escape_copy(text);
     }
     put_line(plain ? plain : "(no memory for a message)", out);
-    if (ends)
+    if (ends_line)
         fputc('\n', out);
     free(plain);
     free(text);
@@ -169,9 +167,9 @@ void text_list_add(char *text, size_t size, const char *separator, const char *n
 /* Keeps one row of the table of Wagner and Fischer, J. ACM 21(1), 1974. */
 size_t text_edit_distance(const char *a, const char *b)
 {
-    enum { SHORT = 96 };
-    size_t row[SHORT + 1];
-    size_t length = strnlen(b, SHORT);
+    enum { MOST_BYTES = 96 };
+    size_t row[MOST_BYTES + 1];
+    size_t length = strnlen(b, MOST_BYTES);
     for (size_t j = 0; j <= length; j++)
         row[j] = j;
     for (size_t i = 1; a[i - 1] != '\0'; i++) {
@@ -187,12 +185,12 @@ size_t text_edit_distance(const char *a, const char *b)
     return row[length];
 }
 
-bool text_has_word(const char *words, char between, const char *word, size_t n)
+bool text_has_word(const char *list, char separator, const char *word, size_t n)
 {
-    for (const char *end; words; words = end ? end + 1 : NULL) {
-        end = strchr(words, between);
-        const size_t length = end ? (size_t)(end - words) : strlen(words);
-        if (length == n && strncmp(words, word, n) == 0)
+    for (const char *end; list; list = end ? end + 1 : NULL) {
+        end = strchr(list, separator);
+        const size_t length = end ? (size_t)(end - list) : strlen(list);
+        if (length == n && strncmp(list, word, n) == 0)
             return true;
     }
     return false;

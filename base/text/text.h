@@ -1,7 +1,7 @@
 /*
  * Safe display of untrusted text, such as names, paths and notes from files and plug-ins. Control characters, bytes
- * that are not UTF-8, blanks without width, tags and marks of the writing direction are escaped: \x1b, \u202e. Fillers
- * and variation selectors, which scripts and emoji need, are not.
+ * that are not UTF-8, blanks without width, tags and marks of the writing direction are escaped: a name that would turn
+ * the terminal red is shown as \x1b[31mred. Fillers and variation selectors, which scripts and emoji need, are not.
  */
 #ifndef POSENC_TEXT_H
 #define POSENC_TEXT_H
@@ -14,7 +14,7 @@
 /* Has the compiler check arguments from number `first` on against the format string that is argument `format`. */
 #define PRINTF_LIKE(format, first) __attribute__((__format__(__printf__, format, first)))
 
-/* Returns true if a text is one line without such characters. */
+/* Returns true if a text is one line without characters that are escaped. */
 bool text_is_plain(const char *text);
 
 /* Writes the escaped text, cut between characters to `room` - 1 bytes. Returns the length of the whole escaped text. */
@@ -35,7 +35,7 @@ void text_list_add(char *text, size_t size, const char *separator, const char *n
 /* Returns the Levenshtein distance of two names. Only the first 96 bytes of b count. */
 size_t text_edit_distance(const char *a, const char *b);
 
-/* Returns true if a word of n characters is in `words`, a list separated by the character `between`. */
-bool text_has_word(const char *words, char between, const char *word, size_t n);
+/* Returns true if the first n characters of `word` are a word in a list: words with a separator between them. */
+bool text_has_word(const char *list, char separator, const char *word, size_t n);
 
 #endif
