@@ -18,7 +18,7 @@ static void test_writing(void)
     records_append(&records, json_loads(text, 0, NULL));
     require(strcmp(written, text) == 0, "a record is one line, which is written at once");
     records_append(&records, json_pack("{s:[s]}", "t", "\x1b[31m"));
-    require(json_array_size(records.list) == 2 && !strchr(written, 27) && !records.failed,
+    require(strstr(written, "[\"\\\\x1b[31m\"]") && !records.failed,
             "control characters are escaped in a record");
     records_append(&records, NULL);
     require(records.failed, "a record that could not be made is an error");

@@ -74,7 +74,6 @@ void initialise()
     done = true;
 }
 
-/* Registers the benchmark of a sample, whose name is its index. */
 void register_sample(gbench_sample *sample, size_t index, double min_seconds)
 {
     auto body = [sample](benchmark::State &state) {

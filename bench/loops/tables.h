@@ -57,10 +57,10 @@ SIMD_INLINE void round_both(bool interleaved, vd cosine, vd sine, vf *a, vf *b)
 {
     if (interleaved) {
         vf_zip_from_vd(sine, cosine, a, b);
-    } else {
-        *a = vf_from_vd(cosine);
-        *b = vf_from_vd(sine);
+        return;
     }
+    *a = vf_from_vd(cosine);
+    *b = vf_from_vd(sine);
 }
 
 /* Position in the tables. All distances are in floats. */
@@ -71,8 +71,8 @@ struct table_cursor {
     int64_t row;      /* from a row to the next */
 };
 
-/* Writes two vectors of each of two rows, after reading all, and moves the cursor on. Returns false if a number is
- * small. */
+/* Writes two vectors of each of two rows, after reading all, and moves the cursor on. Returns false if a number is small.
+ * The empty asm keeps the address in a register, as in kernels. */
 SIMD_INLINE bool put_rows(bool interleaved, struct table_cursor *cursor, vd c, vd s, vd other_c,
                           vd other_s)
 {
@@ -119,7 +119,7 @@ SIMD_INLINE bool put_group(bool interleaved, struct table_cursor cursor, int64_t
 {
     vd lower_c, lower_s, upper_c, upper_s;
     rotate_anchor(k, by, sign, &lower_c, &lower_s);
-    rotate_anchor(k, by + 2 * (int64_t)PAIRS, sign, &upper_c, &upper_s);
+    rotate_anchor(k, by + 2 * (int64_t)PAIRS, sign, &upper_c, &upper_s); /* rotations[2] */
     return put_half(interleaved, &cursor, lower_c, lower_s, upper_c, upper_s) &&
            put_half(interleaved, &cursor, upper_c, upper_s, lower_c, lower_s);
 }
@@ -130,23 +130,23 @@ SIMD_INLINE void write_table(bool interleaved, float *dst, const float *src, int
 {
     const int64_t w = vf_lanes(), second = interleaved ? w : row / 2,
                   step = interleaved ? 2 * w : w;
-    const int64_t end = interleaved ? row : row / 2, all = BOUND_ROWS * row;
+    const int64_t end = interleaved ? row : row / 2, group_floats = BOUND_ROWS * row;
     const vd sign = vd_from_vf(vf_pin(vf_set1(1.0f)));
-    uint64_t group = (uintptr_t)dst / sizeof *dst / (uint64_t)all;
+    uint64_t group = (uintptr_t)dst / sizeof *dst / (uint64_t)group_floats;
     int64_t vectors = 0;
-    for (; n >= all; n -= all, group++) {
-        uint64_t at =
+    for (; n >= group_floats; n -= group_floats, group++) {
+        uint64_t pair = /* of `rotations`: another part for each of eight groups */
             group % BOUND_ROWS * (uint64_t)(row / 2) % PAIRS / (uint64_t)w * (uint64_t)w;
         for (int64_t i = 0, k = 0; i < end;
-             i += step, k = (k + 8) % 64, at = (at + (uint64_t)w) % PAIRS) {
+             i += step, k = (k + 8) % 64, pair = (pair + (uint64_t)w) % PAIRS) {
             struct table_cursor cursor = { dst + i, src ? src + i : NULL, second, row };
             if (vectors++ % BOUND_ROWS == 0)
                 evaluate_anchor(k);
-            if (!put_group(interleaved, cursor, k, rotations[0] + at, sign))
+            if (!put_group(interleaved, cursor, k, rotations[0] + pair, sign))
                 return; /* never reached with these angles; a kernel calls fix_small() */
         }
-        dst += all;
-        src += src ? all : 0;
+        dst += group_floats;
+        src += src ? group_floats : 0;
     }
-    (void)fix_small;
+    (void)fix_small; /* not called here */
 }

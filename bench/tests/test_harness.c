@@ -343,10 +343,11 @@ static void test_footprint_cases(void)
     const bool kernels[POSENC_KERNEL_COUNT] = { false }, dtypes[] = { true, true, true };
     struct bench_case *cases;
     size_t n = bench_footprint_cases(kernels, dtypes, true, &cases), misplaced = 0,
-           repeated = 0;
+           repeated = 0, in_dram = 0;
     for (size_t i = 0; i < n; i++) {
         const size_t bytes = problem_working_set(&cases[i].problem);
         misplaced += strcmp(bench_level(bytes), cases[i].level) != 0;
+        in_dram += strcmp(cases[i].level, "DRAM") == 0;
         for (size_t j = 0; j < i; j++)
             repeated += strcmp(cases[i].id, cases[j].id) == 0;
     }
@@ -354,6 +355,9 @@ static void test_footprint_cases(void)
     require(n >= 2 * BENCH_DTYPES * POSENC_KERNEL_COUNT && repeated == 0,
             "every kernel has shapes, each with an id of its own");
     require(misplaced == 0, "every shape lies in the cache it is named after");
+    require(in_dram > 0 ||
+                machine_memory_bytes() / 32 < machine_caches().l3 + ((size_t)64 << 20),
+            "DRAM has shapes if there is memory for them");
 }
 
 static void test_tuning_cases(void)
