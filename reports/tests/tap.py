@@ -1,8 +1,4 @@
-"""Prints TAP where pytest's own reporter is off (-p no:terminal), for Meson to count. conftest.py imports its hooks.
-
-    ok 1 - test_name[case]        a failure is "not ok", with its traceback in lines of comment
-    1..1
-"""
+"""Prints TAP where pytest's own reporter is off (-p no:terminal), for Meson to count. conftest.py imports its hooks."""
 
 from typing import List
 
