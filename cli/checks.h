@@ -26,7 +26,7 @@ struct checks {
     /* Receives the record of a check. Its status is "elsewhere" if another shard runs the check. It has the member
      * "range" if an error limit applies. */
     void (*on_record)(void *user, json_t *record);
-    /* NULL, or called in the worker after the suites of implementations[index]. What it sends reaches on_record(). */
+    /* NULL, or called in the worker after the suites of implementations[index]. Its messages reach on_record(). */
     void (*after_suites)(void *user, size_t index, enum posenc_kernel kernel);
     /* Receives the progress, counted in pairs of a kernel and an implementation. */
     void (*progress)(void *user, size_t done, size_t total);

@@ -165,7 +165,7 @@ static void test_places_of_loops(void)
           false },
     };
 #undef ROTATION
-    char sentence[160];
+    char sentence[NOTATION_ERROR + 160];
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         struct problem_line line;
         struct arena arena = { .last = NULL };

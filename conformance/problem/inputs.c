@@ -381,9 +381,11 @@ static void drawn_forget(struct drawn *d)
  * elements. */
 static struct drawn *find_drawn(const struct stream *s)
 {
-    const uint64_t rest = (((uint64_t)s->draw * 2 + s->special) * 4 + s->type) * 16 +
-                          s->stored[0] * 4 + s->stored[1];
-    struct drawn *d = &kept[rng_u64(s->key, rest) % STREAMS_KEPT];
+    const uint64_t members[] = { s->draw, s->special, s->type, s->stored[0], s->stored[1] };
+    uint64_t place = s->key;
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+        place = rng_u64(place, members[i]);
+    struct drawn *d = &kept[place % STREAMS_KEPT];
     for (int i = 0; i < STREAMS_KEPT && elements_kept > MOST_KEPT; i++)
         drawn_forget(&kept[i]);
     if (!is_same_stream(&d->stream, s))
