@@ -381,10 +381,10 @@ static void drawn_forget(struct drawn *d)
  * elements. */
 static struct drawn *find_drawn(const struct stream *s)
 {
-    const uint64_t members[] = { s->draw, s->special, s->type, s->stored[0], s->stored[1] };
+    const int members[] = { (int)s->draw, s->special, s->type, s->stored[0], s->stored[1] };
     uint64_t place = s->key;
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
-        place = rng_u64(place, members[i]);
+        place = rng_u64(place, (uint64_t)members[i]);
     struct drawn *d = &kept[place % STREAMS_KEPT];
     for (int i = 0; i < STREAMS_KEPT && elements_kept > MOST_KEPT; i++)
         drawn_forget(&kept[i]);
