@@ -62,7 +62,8 @@ def rotate(x, positions, mode, rope_theta, freq_scale):
         ctypes.memmove(BASE.ggml_get_data(x_tensor), x.ctypes.data, x.nbytes)
         ctypes.memmove(BASE.ggml_get_data(positions_tensor), positions.ctypes.data, positions.nbytes)
         rotated = BASE.ggml_rope_ext(
-            # c, n_dims, mode, n_ctx_orig, freq_base, freq_scale, ext_factor, attn_factor, beta_fast, beta_slow
+            # context, a, b, c, n_dims, mode, n_ctx_orig,
+            # freq_base, freq_scale, ext_factor, attn_factor, beta_fast, beta_slow
             context, x_tensor, positions_tensor, None, dim, mode, 0, rope_theta, freq_scale, 0., 1., 32., 1.)
         graph = BASE.ggml_new_graph(context)
         BASE.ggml_build_forward_expand(graph, rotated)
@@ -76,7 +77,7 @@ def rotate(x, positions, mode, rope_theta, freq_scale):
 
 
 def make_table(mode, positions, inv_freq, rotary_dim, rope_theta, scaling, factor):
-    divisor = factor if scaling == "linear" else 1.
+    divisor = factor if scaling == "linear" else 1.  # freq_scale divides; require_base() declines other scalings
     require_base(inv_freq * divisor, rope_theta)
     if positions.dtype.kind == "f":
         raise NotImplementedError("integers only")

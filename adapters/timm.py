@@ -1,6 +1,7 @@
 """Adapter of timm for `posenc scoreboard` (docs/adding.md): rotations, and the index of windows.
 
-timm needs a torchvision that was built for the same PyTorch.
+x is [tokens, heads, head_dim], cos and sin [tokens, head_dim / 2]. timm takes them repeated, with an axis of heads. It
+needs a torchvision that was built for the same PyTorch.
 """
 import torch
 from timm.layers.pos_embed_rel import gen_relative_position_index
@@ -27,7 +28,8 @@ def rotate_half(x, cos, sin):
 
 @implements("window_bias", "gen_relative_position_index()")
 def make_window_bias(table, index, *, window_height, window_width, window_class):
-    rows = gen_relative_position_index((window_height, window_width), class_token=bool(window_class))
-    if not rows.to(index.dtype).equal(index):
-        raise NotImplementedError("its own index only")
-    return table[rows.flatten()].reshape(*rows.shape, -1).permute(2, 0, 1)[None]
+    own_index = gen_relative_position_index((window_height, window_width), class_token=bool(window_class))
+    if not own_index.to(index.dtype).equal(index):
+        raise NotImplementedError("gathers by its own index only")
+    by_index = table[own_index.flatten()].reshape(*own_index.shape, -1)  # [queries, keys, heads]
+    return by_index.permute(2, 0, 1)[None]

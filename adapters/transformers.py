@@ -1,6 +1,7 @@
 """Adapter of transformers for `posenc scoreboard` (docs/adding.md): rotary modules of its models, and other encodings.
 
-Each module below @implements_module is compared with the configuration beside it.
+make_module() returns a rotary module and its configuration. The scoreboard compares the module with what posenc makes
+of that configuration.
 """
 import importlib
 from typing import NamedTuple, Optional
@@ -17,6 +18,7 @@ YARN = {"rope_type": "yarn", "rope_theta": 1e6, "factor": 4., "original_max_posi
 DYNAMIC = {"rope_type": "dynamic", "rope_theta": 1e4, "factor": 2.}
 LINEAR = {"rope_type": "linear", "rope_theta": 1e4, "factor": 4.}
 LONGROPE = {"rope_type": "longrope", "rope_theta": 1e4, "original_max_position_embeddings": 4096,
+            # 48 pairs of a head_dim of 96; the factors are made up
             "short_factor": [1. + .01 * i for i in range(48)], "long_factor": [1. + i for i in range(48)]}
 
 
@@ -25,7 +27,7 @@ class Model(NamedTuple):
 
     model_type: str
     prefix: str  # of the class PREFIXRotaryEmbedding
-    changes: dict = {}  # members of the configuration that are no defaults
+    changes: dict = {}  # of the default configuration
     layer_type: Optional[str] = None  # in models whose layers differ
 
 
@@ -65,21 +67,23 @@ for each in MODELS:
     declare(each)
 
 
-def apply_rotary_pos_emb(name, x, cos, sin):
+def rotate_by_model(name, x, cos, sin):
     """Rotates x [tokens, heads, head_dim] by a model's function, which also takes keys: here the first head of x."""
     tables = (torch.cat([table, table], -1)[None] for table in (cos, sin))
-    return modeling_code(name).apply_rotary_pos_emb(x[None], x[None, :, :1], *tables, unsqueeze_dim=2)[0][0]
+    code = modeling_code(name)
+    queries, _keys = code.apply_rotary_pos_emb(x[None], x[None, :, :1], *tables, unsqueeze_dim=2)
+    return queries[0]
 
 
 @implements("rope_half", "apply_rotary_pos_emb() of Llama")
 def rotate_half(x, cos, sin):
     require_whole_heads(x, cos)
-    return apply_rotary_pos_emb("llama", x, cos, sin)
+    return rotate_by_model("llama", x, cos, sin)
 
 
 @implements("rope_half", "apply_rotary_pos_emb() of GPT-NeoX, partial")
-def rotate_partly(x, cos, sin):
-    return apply_rotary_pos_emb("gpt_neox", x, cos, sin)
+def rotate_partly(x, cos, sin):  # its function leaves further channels unrotated
+    return rotate_by_model("gpt_neox", x, cos, sin)
 
 
 @implements("sinusoidal", "sinusoids() of Whisper")

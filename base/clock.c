@@ -13,14 +13,15 @@ double clock_now(void)
 
 double clock_least_sample(void)
 {
-    const double sample_s = 100e-6, ticks = 200.0;
-    double tick = 1.0; /* seconds; shortest step of the clock that is seen */
-    for (int i = 0; i < 200; i++) {
+    enum { TRIES = 200 }; /* an interrupt may lengthen a step */
+    const double min_sample_s = 100e-6, min_ticks = 200.0; /* a step is 0.5 % of these */
+    double tick_s = 1.0;                                   /* shortest step seen so far */
+    for (int i = 0; i < TRIES; i++) {
         double begin = clock_now(), end = begin;
         while (end <= begin)
             end = clock_now();
-        if (end - begin < tick)
-            tick = end - begin;
+        if (end - begin < tick_s)
+            tick_s = end - begin;
     }
-    return ticks * tick > sample_s ? ticks * tick : sample_s;
+    return min_ticks * tick_s > min_sample_s ? min_ticks * tick_s : min_sample_s;
 }

@@ -35,8 +35,11 @@ static int escape_strings(json_t *value)
 
 void records_append(struct records *records, json_t *record)
 {
-    if (!record || escape_strings(record) != 0 ||
-        json_array_append_new(records->list, record) != 0)
+    if (record && escape_strings(record) != 0) {
+        json_decref(record);
+        record = NULL;
+    }
+    if (!record || json_array_append_new(records->list, record) != 0)
         records->failed = ENOMEM;
     else
         records_write(records, record);

@@ -3,8 +3,7 @@
  * reporter that prints nothing hands the times back.
  *
  * Every flag can come from the environment (BENCHMARK_OUT, BENCHMARK_LIST_TESTS, ...), so those that would change a run
- * are set here. RegisterBenchmark's type moved between releases, hence auto. Errors and skips changed their names,
- * hence a sample counts when it was reported.
+ * are set here.
  */
 #include "gbench.h"
 
@@ -18,6 +17,7 @@
 namespace
 {
 
+/* Stores the time of each run in the sample whose index is its name; prints nothing. */
 class Collector : public benchmark::BenchmarkReporter
 {
   public:
@@ -32,6 +32,7 @@ class Collector : public benchmark::BenchmarkReporter
     void ReportRuns(const std::vector<Run> &runs) override
     {
         for (const Run &run : runs) {
+            /* Runs that failed or were skipped have no iterations. The members that say so changed between releases. */
             if (run.run_type != Run::RT_Iteration || run.iterations <= 0)
                 continue;
             size_t index = std::stoul(run.run_name.function_name);
@@ -88,6 +89,7 @@ void register_sample(gbench_sample *sample, size_t index, double min_seconds)
             benchmark::ClobberMemory();
         }
     };
+    /* Its type moved between releases. */
     auto *registered = benchmark::RegisterBenchmark(std::to_string(index).c_str(), body);
     registered->UseRealTime()->Repetitions(1);
     if (sample->iterations > 0)

@@ -28,7 +28,8 @@ struct steps {
     uintptr_t last;                  /* address of the last instruction */
 };
 
-/* Returns true for a string instruction with a repeat prefix, which traps once for each repetition. */
+/* Returns true for a string instruction with a repeat prefix, which traps once for each repetition. Prefixes: 66 operand
+ * size, F2 and F3 repeat, 40 to 4F REX. Opcodes: A4 to A7 MOVS and CMPS, AA to AF STOS, LODS and SCAS. */
 static bool is_repeated(uintptr_t instruction)
 {
     const unsigned char *code = (const unsigned char *)instruction;
@@ -38,7 +39,8 @@ static bool is_repeated(uintptr_t instruction)
     return prefixed && ((*code >= 0xa4 && *code <= 0xa7) || (*code >= 0xaa && *code <= 0xaf));
 }
 
-/* Counts the instruction that runs next. Returns false after the last step. */
+/* Counts the instruction that runs next. Returns false after the last step. The call has returned only if its return
+ * address is left from the stack: a recursive call reaches that address deeper. */
 static bool count_step(struct steps *steps, uintptr_t next, uintptr_t stack)
 {
     if (steps->state == STEPS_BEFORE && next == steps->entry) {

@@ -16,9 +16,12 @@ from mkdocs.exceptions import BuildError
 
 ROOT = Path(__file__).resolve().parents[1]
 HEADERS = [f"impl/include/posenc{name}.h" for name in ("", "/relative", "/backend", "/experimental")]
+# In declarations: a struct or enum, a function, a macro.
 NAMES = r"\b(struct|enum) (?:POSENC_ENUM )?(posenc_\w+)(?= \{|;)|\b(posenc_\w+)\(|^#define (\w+)"
+# In posenc_kernels.def, which explains them: name, signature, x and angles of a kernel.
 KERNEL = r'(?m)^POSENC_KERNEL\(\w+, (\w+), (\w+), "[^"]*",\s+\w+, (\w+), \w+, (\w+), \w+\)'
 GLOSSARY = "The [glossary](glossary.md) defines the terms."
+# Processors by the variable of impl/meson.build on which a backend depends.
 PROCESSORS = {"": "any", "x86": "x86-64", "avx512_wanted": "x86-64", "arm": "ARM", "riscv": "RISC-V"}
 
 
@@ -27,6 +30,7 @@ def read(path):
 
 
 def program():
+    """Returns the path of the program posenc."""
     path = os.environ.get("POSENC", ROOT / "build" / "posenc")
     if not os.access(path, os.X_OK):
         raise BuildError(f"the pages of reference need the program (got '{path}'). Run ./run build, or set POSENC.")
@@ -34,6 +38,7 @@ def program():
 
 
 def table(head, rows):
+    """Returns a table in Markdown; cells are Markdown, too."""
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows))
 
 
@@ -56,20 +61,22 @@ def api_page():
 def describe_header(path):
     """Yields the Markdown of a header: its own docstring, a heading for each section and one for each docstring."""
     yield f"## {path[len('impl/include/'):]}"
-    text, sections = read(path), []
+    text, pending_heading = read(path), []
     for section, doc, code in re.findall(r"(?ms)^/\* ---- (.*?) ---- \*/$|^/\*\*(.*?)\*/$\n(.*?)(?=\n\n|\Z)", text):
         if section:
-            sections = [f"### {section}"]  # unless nothing follows
+            pending_heading = [f"### {section}"]  # unless nothing follows
         elif "@file" in doc:
             yield from describe(doc)
         else:
             code = re.sub(r"(?ms)\n\{\n.*?^\}", ";", code)  # bodies of inline functions
             found = re.findall(NAMES, re.sub(r"(?s)/\*.*?\*/", "", code), re.M)
             names = [" ".join(filter(None, groups)) for groups in found]
-            marks = "".join(f'<span id="{name.split()[-1]}"></span>' for name in names if names[1:] or " " in name)
-            yield from (*sections, f"#### {marks}" + ", ".join(f"`{name}`" for name in names), f"```c\n{code}\n```")
+            # A heading of one function has an anchor of its own; one of several names, or of a struct, has not.
+            anchors = "".join(f'<span id="{name.split()[-1]}"></span>' for name in names if names[1:] or " " in name)
+            heading = f"#### {anchors}" + ", ".join(f"`{name}`" for name in names)
+            yield from (*pending_heading, heading, f"```c\n{code}\n```")
             yield from describe(doc)
-            sections = []
+            pending_heading = []
 
 
 def describe(doc):
@@ -88,6 +95,10 @@ def describe(doc):
 
 
 def kind_of_line(line):
+    """Returns what a line of a docstring begins with: @param, @return, four blanks (code), two (a row of names), "- "
+
+    (an item of a list), or nothing (an empty line); "text" for any other.
+    """
     found = re.match(r"@param|@return|    |  |- |$", line)
     return found[0] if found else "text"
 
@@ -96,11 +107,12 @@ def kind_of_line(line):
 
 
 def cli_page():
+    """Returns the Markdown of the command line."""
     sys.path.insert(0, str(ROOT / "cli" / "manual"))
     from manual import Page
 
     top = Page(program())
-    below = top.all()[1:]
+    below = top.with_below()[1:]
     summaries = dict(row for title, _, rows in top.blocks if not title for row in rows)
     commands = ([f"[{page.path}](#posenc-{page.path})", escape(summaries[page.path])] for page in top.below)
     last = [block for block in top.blocks if block[0] in ("Exit codes", "Environment")]
@@ -115,6 +127,7 @@ def cli_page():
 
 
 def command_parts(page):
+    """Yields the parts of a command: its heading, usage, texts and options."""
     yield f"##{'#' * page.path.count(' ')} {page.name}"
     yield f"`{page.usage}`"
     for title, text, rows in page.blocks:
@@ -141,6 +154,7 @@ def help_text(text):
 
 
 def support_page():
+    """Returns the Markdown of kernels, modes, backends and platforms."""
     kernels = re.findall(KERNEL, read("impl/include/posenc_kernels.def"))
     provided = re.findall(r"KERNEL\((\w+)\)", read("impl/plugins/sleef.c"))
     cases = subprocess.check_output([program(), "list", "cases", "--quiet"], encoding="utf-8")
@@ -150,9 +164,9 @@ def support_page():
     for name, signature, x, angles in kernels:
         about = re.search("A kernel, for (.*)", read(f"docs/encodings/{name}.md"))[1]
         arguments = re.search(rf"(?s)struct posenc_{signature}_args \{{.*?\n\}};", headers)[0]
-        rows.append([f"[{name}](encodings/{name}.md)", about, yes(x == "IN_PLACE"),
-                     yes("bool transpose;" in arguments), "all" if angles == "PLANNED" else "–",
-                     *(str(vectors[name, dtype]) for dtype in ("f32", "f16", "bf16")), yes(name in provided)])
+        rows.append([f"[{name}](encodings/{name}.md)", about, yes_or_dash(x == "IN_PLACE"),
+                     yes_or_dash("bool transpose;" in arguments), "all" if angles == "PLANNED" else "–",
+                     *(str(vectors[name, dtype]) for dtype in ("f32", "f16", "bf16")), yes_or_dash(name in provided)])
     modes = (re.match(r"# (\w+)\n\nA numerics mode: (.*)", page.read_text("utf-8"))
              for page in sorted((ROOT / "docs" / "encodings").glob("*.md")))
     platforms = re.findall(r"(?m)^\| ((?:un)?tested.*?) \| (.*) \|$", read("README.md"))
@@ -175,7 +189,7 @@ def support_page():
     ])
 
 
-def yes(is_so):
+def yes_or_dash(is_so):
     return "yes" if is_so else "–"
 
 
@@ -184,10 +198,11 @@ def backend_rows():
     build, needs = read("impl/meson.build"), {}
     for name in re.findall(r"POSENC_BACKEND\((\w+)\)", read("impl/backends.def")):
         entry = re.search(rf"(?s)'{name}': \{{(.*?)\}}[,\n]", build)[1]
-        facts = entry if "PLAIN_NAME" in entry else read(f"impl/backends/{name}.c")
+        is_autovec = "PLAIN_NAME" in entry  # plain loops, which the build names by its flags
+        facts = entry if is_autovec else read(f"impl/backends/{name}.c")
         needed, about = (re.search(rf"(?:TEMPLATE|PLAIN)_{fact}(?:=|[\s\\\\]+)\"(.*?)\"", facts)[1]
                          for fact in ("NEEDS", "DESCRIPTION"))
-        family = "autovec" if facts is entry else "libm" if "PLAIN_NAME" in facts else "native"
+        family = "autovec" if is_autovec else "libm" if "PLAIN_NAME" in facts else "native"
         processor = PROCESSORS[(re.search(r"'when': (\w+)", entry) or ["", ""])[1]]
         needs[name] = processor, needed
         yield [f"`{name}`", family, processor, needed or "none", about]

@@ -37,7 +37,7 @@ verdict 'each command and option has its row' "missing: $(tr '\n' ' ' <missing)"
     grep -qF "<td><code>$name</code></td>" site/cli.html || echo "$name"
 done >missing
 [ ! -s missing ]
-verdict 'so do exit codes and variables' "missing: $(tr '\n' ' ' <missing)"
+verdict 'each exit code and variable has its row' "missing: $(tr '\n' ' ' <missing)"
 
 # ---- Support ----
 
@@ -47,8 +47,10 @@ tr -d '\n' <site/support.html | awk '{ gsub(/<tr>|<\/table>/, "\n"); gsub(/<\/t[
 while read -r backend; do grep -qF "$backend" rows || echo "$backend"; done <backends >missing
 [ -s backends ] && [ ! -s missing ]
 verdict 'each backend has its row' "missing: $(cat missing)"
-"$POSENC" list kernels | sed -n 's/^\([a-z][a-z0-9_]*\) .* \(table\|apply\) .*/\1/p; s/^  *by / /p' | paste -sd '\n' - | paste - - >kernels
+# Lists of kernels have a kernel and, below it, "by" and its backends. They become lines KERNEL<tab>BACKENDS.
+"$POSENC" list kernels | sed -n 's/^\([a-z][a-z0-9_]*\) .* \(table\|apply\) .*/\1/p; s/^  *by / /p' | paste - - >kernels
 while read -r kernel by; do
+    # The last column of the page: yes or –. If this build lacks SLEEF, either may be right.
     case " $by " in *' all '* | *' sleef_'*) sleef=yes ;; *) sleef=– ;; esac
     grep -q sleef backends || sleef='[^|]*'
     grep -q "^$kernel | .* | $sleef | *\$" rows || echo "$kernel: $sleef"
@@ -58,6 +60,7 @@ while read -r kernel by; do
 done <kernels >wrong
 [ "$(grep -c . kernels)" -gt 18 ] && [ ! -s wrong ]
 verdict 'each kernel has its row, which names its backends' "$(cat wrong)"
+# Column 4 says whether a kernel takes `transpose`.
 awk -F ' [|] ' '$4 == "yes" { print "`" $1 "`" }' rows >transposed
 while read -r kernel; do grep -q "^| kernels |.*$kernel.* transposed" "$root/README.md" || echo "$kernel"; done <transposed >missing
 [ -s transposed ] && [ ! -s missing ]

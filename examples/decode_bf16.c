@@ -90,7 +90,8 @@ static double find_error(int64_t n, int h, const uint16_t *q, const float *q_f32
 int main(void)
 {
     /* bf16 has 8 significant bits, so rounding changes a number by at most 2^-8 of it. Query and key are each rounded
-     * twice, before and after the rotation. 1 % is for terms of higher order. */
+     * twice, before and after the rotation. 1 % is for terms of higher order. A rotation keeps
+ * lengths, so each rounding moves the product by at most 2^-8 |q||k| (Cauchy-Schwarz). */
     double allowed = 1.01 * 4 * 0x1p-8, largest = 0.0;
     struct posenc_freqs_spec spec = posenc_freqs_spec_init();
     struct posenc_rope *rope;

@@ -1,5 +1,6 @@
 /*
- * Ten tasks, each a function of at most twelve lines. main() checks what they write. In C++17 as well:
+ * Ten tasks, each a function whose body has at most twelve lines. main() checks their results. The file is C11 and
+ * C++17:
  *
  *     cc tasks.c -o tasks $(pkg-config --cflags --libs posenc) -lm
  */
@@ -27,8 +28,8 @@ static enum posenc_status create_llama_3_1(struct posenc_rope **rope,
     return posenc_rope_create(&spec, POSENC_PAIRING_HALF, rope, error);
 }
 
-/* Rotates one new token of each sequence in a batch, in bf16: q [batch, 1, 32, 128], k [batch, 1, 8, 128]. Sequences
- * have different lengths. */
+/* Rotates one new token of each sequence in a batch, in bf16: q [batch, 1, 32, 128], k [batch, 1, 8, 128]. Its position
+ * is the length of its sequence so far, and the stride from one sequence to the next is 1. */
 static enum posenc_status rotate_batch_bf16(struct posenc_rope *rope, int64_t batch,
                                             const int32_t *lengths, uint16_t *q, uint16_t *k,
                                             struct posenc_error *error)
@@ -41,7 +42,7 @@ static enum posenc_status rotate_batch_bf16(struct posenc_rope *rope, int64_t ba
     return posenc_rope_apply(rope, &positions, &queries, &keys, error);
 }
 
-/* Rotates q and k inside of a fused projection, [tokens, 32 + 8 + 8, 128]. */
+/* Rotates q and k inside of a fused projection, [tokens, 32 + 8 + 8, 128]. Without positions they are 0, 1, 2, ... */
 static enum posenc_status rotate_fused_qkv(struct posenc_rope *rope, int64_t tokens, float *qkv,
                                            struct posenc_error *error)
 {
@@ -165,11 +166,13 @@ static void require_ok(enum posenc_status status)
     exit(1);
 }
 
-/* Returns the frequency of a pair of Llama 3.1. */
+/* Returns the frequency of a pair of Llama 3.1: divided by 8 for up to 1 turn in the original context, kept from 4
+ * turns on, and interpolated between them. */
 static double llama_omega(int pair)
 {
     const double omega = pow(500000.0, -2.0 * pair / DIM);
-    const double smooth = (8192.0 * omega / (2 * 3.14159265358979324) - 1.0) / 3.0;
+    const double turns = 8192.0 * omega / (2 * 3.14159265358979324),
+                 smooth = (turns - 1.0) / 3.0;
     return smooth <= 0.0   ? omega / 8.0
            : smooth >= 1.0 ? omega
                            : (1.0 - smooth) * omega / 8.0 + smooth * omega;
@@ -221,6 +224,7 @@ static void check_layouts(struct posenc_rope *rope)
     const int64_t row = 48 * DIM;
     float *qkv = make_ones(TOKENS * row), *q = make_ones(BATCH * HEADS * TOKENS * DIM);
     require_ok(rotate_fused_qkv(rope, TOKENS, qkv, &error));
+    /* The last head of queries of token 2, and the last one of keys of token 1; values are unchanged. */
     require(is_rotated(qkv + 2 * row + 31 * DIM, 2) && is_rotated(qkv + row + 39 * DIM, 1) &&
                 qkv[row + 40 * DIM] == 1.0f,
             "a fused QKV");
@@ -274,6 +278,7 @@ static void check_scores(void)
     float slopes[4], *scores = make_ones(4 * KEYS), table[32 * 4];
     require_ok(posenc_alibi_slopes(4, 8.0, slopes, &error));
     require_ok(add_alibi(4, KEYS, slopes, scores, &error));
+    /* The first of four slopes is 2^-2; key 0 is KEYS - 1 tokens away. */
     require(scores[KEYS - 1] == 1.0f && scores[0] == 1.0f - 0.25f * (KEYS - 1),
             "ALiBi of one token");
     for (int i = 0; i < 32 * 4; i++)

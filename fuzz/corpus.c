@@ -2,8 +2,8 @@
  * Program that runs a harness on the inputs of its corpus, as a regression test without libFuzzer.
  *
  *     fuzz_NAME CORPUS.txt             runs each input of the corpus; prints TAP
- *     fuzz_NAME CORPUS.txt FOLDER      writes each input to a file, as the seeds of libFuzzer
- *     fuzz_NAME CORPUS.txt FILE...     runs the inputs in these files, such as crashes of libFuzzer
+ *     fuzz_NAME CORPUS.txt FOLDER      writes each input to a file of a folder that exists, as the seeds of libFuzzer
+ *     fuzz_NAME CORPUS.txt FILE...     runs the inputs in these files, such as crashes of libFuzzer; reads no corpus
  *
  * Each line of a corpus is one input, with the escapes \n, \t, \\ and \xNN (lower-case digits). A line "# ..." is the
  * description of the inputs below it; an input that begins with # is written as \x23.
@@ -17,7 +17,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* TIME_LIMIT_SECONDS of an input is below the time limit of the test in meson.build, so that SIGALRM comes first. */
+/* TIME_LIMIT_SECONDS is for one input. The larger one of meson.build is for the whole corpus, so that SIGALRM ends
+ * an input that hangs. */
 enum { DESCRIPTION_BYTES = 160, PATH_BYTES = 4096, TIME_LIMIT_SECONDS = 60 };
 
 /* Returns the value of a hexadecimal digit, or -1. */
@@ -72,8 +73,8 @@ static void test_input(const char *input, size_t size, int line_number, const ch
     require(true, description);
 }
 
-/* Runs each input of a corpus or, with a folder, writes it there. Returns the exit status: 2 for a wrong corpus, or one
- * without an input. */
+/* Runs each input of a corpus or, with a folder, writes it there. Returns the exit status: 2 if the corpus cannot be
+ * read or has no input. Exits with 2 for an unknown escape. */
 static int process_corpus(const char *path, const char *folder)
 {
     FILE *file = fopen(path, "r");
@@ -84,21 +85,21 @@ static int process_corpus(const char *path, const char *folder)
         perror(path);
         return 2;
     }
-    for (int number = 1; getline(&line, &capacity, file) >= 0; number++) {
+    for (int line_number = 1; getline(&line, &capacity, file) >= 0; line_number++) {
         line[strcspn(line, "\n")] = '\0';
         if (line[0] == '#') {
             snprintf(description, sizeof description, "%s", line + strspn(line, "# "));
             continue;
         }
         if (!unescape(line, &size)) {
-            fprintf(stderr, "%s:%d: unknown escape\n", path, number);
+            fprintf(stderr, "%s:%d: unknown escape\n", path, line_number);
             exit(2);
         }
         n_inputs++;
         if (folder)
-            write_seed(folder, number, line, size);
+            write_seed(folder, line_number, line, size);
         else
-            test_input(line, size, number, description);
+            test_input(line, size, line_number, description);
     }
     free(line);
     fclose(file);
@@ -119,7 +120,7 @@ static int run_file(const char *path)
     if (complete)
         LLVMFuzzerTestOneInput((const uint8_t *)data, (size_t)status.st_size);
     else
-        perror(path);
+        fprintf(stderr, "%s: cannot be read in full\n", path);
     if (file)
         fclose(file);
     free(data);

@@ -2,7 +2,9 @@
 #include "conformance/program/message.h"
 #include "fuzz.h"
 
-enum { MOST_BYTES = 1 << 16 }; /* a larger message is rejected */
+enum {
+    MOST_TENSOR_BYTES = 1 << 16
+}; /* so small that inputs reach the rejection of larger tensors */
 
 /* A stream in memory. */
 struct source {
@@ -22,10 +24,10 @@ static size_t read_source(void *user, void *to, size_t n)
     return got;
 }
 
-/* Reads every byte of the tensors, and encodes the message again. */
+/* Describes the tensors, reads their bytes, and encodes the message again. */
 static void use_message(const struct message *message)
 {
-    volatile unsigned sum = 0;
+    volatile unsigned sum = 0; /* keeps the compiler from dropping the reads */
     char text[MESSAGE_TEXT];
     size_t bytes;
     for (size_t i = 0; i < message->n; i++) {
@@ -38,16 +40,16 @@ static void use_message(const struct message *message)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct source source;
-    char reason[MESSAGE_TEXT] = "", *file = fuzz_safetensors(data, size, &source.left);
+    size_t bytes;
+    char reason[MESSAGE_TEXT] = "", *file = fuzz_safetensors(data, size, &bytes);
+    struct source source = { file, bytes };
     struct message message;
-    source.next = file;
     const enum message_status status =
-        message_read(&message, read_source, &source, MOST_BYTES, reason);
+        message_read(&message, read_source, &source, MOST_TENSOR_BYTES, reason);
     if (status == MESSAGE_WHOLE)
         use_message(&message);
     else if (status != MESSAGE_CUT && reason[0] == '\0')
-        abort(); /* a rejection needs a reason */
+        abort(); /* a rejection needs a reason; for a cut message, its source has it */
     message_free(&message);
     free(file);
     return 0;

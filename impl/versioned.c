@@ -1,4 +1,5 @@
-/* Structs that posenc.h may extend: see versioned.h. */
+/* Structs that posenc.h may extend: see versioned.h. `size` is the first member of each. A specification must reach its
+ * member dim, and a backend its first kernel. */
 #include "versioned.h"
 
 #include <string.h>

@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- Errors ---- */
+/* ---- Errors ----
+ *
+ * Functions that raise return NULL, which is false as a bool. */
 
 PyObject *import_from_arrays(const char *name)
 {
@@ -171,6 +173,7 @@ BUILDER(beit_index, a->n[0], a->n[1], a->out)
 BUILDER(shaw_index, a->n[0], a->n[1], a->n[2], a->n[3], a->out)
 BUILDER(transformer_xl_index, a->n[0], a->n[1], a->out)
 BUILDER(deberta_index, a->n[0], a->n[1], a->n[2], a->n[3], a->n[4], a->out)
+/* T5Buckets of Python has the other members of the struct. */
 BUILDER(t5_buckets_compute, a->n[0], a->n[1], a->n[2] != 0, a->out,
         &(struct posenc_t5_buckets){ 0 })
 BUILDER(padding_positions, a->n[0], a->n[1], a->in[0], a->n[2], a->out)
@@ -187,7 +190,8 @@ static const struct builder {
                  ENTRY(padding_positions), ENTRY(learned_fill_normal) };
 enum { N_BUILDERS = sizeof builders / sizeof *builders };
 
-/* Reads the integers, then opens the output and the inputs, in this order in `arrays`. */
+/* Reads the integers, then opens the output and the inputs, in this order in `arrays`. Their numbers are not checked, as
+ * posenc/builders.py passes those of the C function; missing ones are 0 or NULL. */
 static bool read_build_args(PyObject *integers, PyObject *inputs, PyObject *output,
                             struct build_args *args, struct array arrays[1 + MAX_INPUTS])
 {

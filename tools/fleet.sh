@@ -1,5 +1,6 @@
 # shellcheck shell=sh
-# ./run fleet [PART...]: runs the bundle and the scripts of examples/fleet on machines that this one imitates. Sourced by run.
+# ./run fleet [PART...]: runs the bundle and the scripts of examples/fleet on machines that this one imitates. Sourced by run,
+# with bundle.sh (bundle), bare.sh (bare_ready), count.sh (cannot, tally, tally_tap) and packages.sh (bring, absent).
 #
 #     bundle      the archive: two builds give the same bytes; runs from a folder with a space, moved, in a root with glibc
 #                 alone, and on Debian 11, 12 and 13; opens no file outside
@@ -30,6 +31,7 @@ fleet() {
             tally "$job: $part: what it takes is missing" 0 0 1
             continue
         }
+        # The script takes the archive and the absolute paths of the roots.
         log=build-bundle/fleet-$part.log status=0
         set -- "$bundle_made"
         for suite in $fleet_suites; do
@@ -40,7 +42,8 @@ fleet() {
     done
 }
 
-# Installs the tools of a part: sets $fleet_suites, the Debian releases whose roots its script takes, and $fleet_shell.
+# Succeeds if this machine has what a part takes; installs tools that start no service. Sets $fleet_suites, the Debian
+# releases whose roots its script takes, and $fleet_shell, which runs it.
 fleet_ready() { # PART
     fleet_suites='' fleet_shell=sh
     case $1 in
@@ -67,9 +70,11 @@ fleet_services() { # COMMAND:PACKAGE...
     return 1
 }
 
-# Makes roots of Debian releases, and adds to $fleet_suites those that can be made here.
+# Makes roots of Debian releases by bare_ready, and adds to $fleet_suites those that can be made here. Succeeds without any.
 fleet_roots() { # SUITE...
     for bare_suite in "$@"; do
-        ! bare_ready || fleet_suites="$fleet_suites $bare_suite"
+        if bare_ready; then # of $bare_suite
+            fleet_suites="$fleet_suites $bare_suite"
+        fi
     done
 }

@@ -40,7 +40,8 @@ static bool read_ticks(const char *line, struct cpu_ticks *ticks)
 
 /* ---- Counters ---- */
 
-/* Reads the seconds of a line "some avg10=0.00 avg60=0.00 avg300=0.00 total=1234", in microseconds; below 0: no line. */
+/* Returns the seconds for which tasks waited for a resource, or -1 if the kernel does not report them. Its line is "some
+ * avg10=0.00 avg60=0.00 avg300=0.00 total=1234", in microseconds. */
 static double read_pressure(const char *resource)
 {
     char line[128];
@@ -101,7 +102,7 @@ json_t *noise_between(const struct noise_counters *start, const struct noise_cou
     const double ticks = (double)stop->ticks - (double)start->ticks,
                  steal = (double)stop->steal - (double)start->steal;
     double wall = stop->wall_s - start->wall_s, per_cent = wall > 0.0 ? 100.0 / wall : 0.0;
-    double others = (stop->busy_s - start->busy_s) - (stop->own_s - start->own_s);
+    double others_s = (stop->busy_s - start->busy_s) - (stop->own_s - start->own_s);
     json_t *noise = json_pack(
         "{s:f,s:f,s:I,s:f}", "wall_s", wall, "steal_pct",
         ticks > 0.0 ? 100.0 * fmax(steal, 0.0) / ticks : 0.0, "involuntary_switches",
@@ -109,7 +110,7 @@ json_t *noise_between(const struct noise_counters *start, const struct noise_cou
     if (!noise)
         return NULL;
     if (ticks > 0.0 && wall > 0.0)
-        json_object_set_new(noise, "others", json_real(others > 0.0 ? others / wall : 0.0));
+        json_object_set_new(noise, "others", json_real(others_s > 0.0 ? others_s / wall : 0.0));
     for (int i = 0; i < NOISE_COUNTERS; i++) {
         const double growth = fmax(stop->other[i] - start->other[i], 0.0);
         if (start->other[i] >= 0.0 && stop->other[i] >= 0.0)
@@ -127,6 +128,7 @@ json_t *noise_since(const struct noise_counters *start)
 
 /* ---- CPU usage ---- */
 
+/* Returns the busy seconds of each CPU since boot, by its number; 0 for CPUs that are offline. */
 static json_t *read_busy_cpus(void)
 {
     FILE *file = sysfs_open("/proc/stat");
@@ -135,7 +137,7 @@ static json_t *read_busy_cpus(void)
     char line[1024];
     while (file && fgets(line, sizeof line, file)) {
         if (!read_ticks(line, &ticks) || line[strlen("cpu")] == ' ')
-            continue; /* the sum of all CPUs */
+            continue; /* another line, or that of all CPUs */
         const size_t cpu = strtoul(line + strlen("cpu"), NULL, 10);
         while (json_array_size(busy) <= cpu)
             json_array_append_new(busy, json_real(0.0));

@@ -54,7 +54,8 @@ static void find_function(const struct library *library, const char *name, void 
     memcpy(function, &found, sizeof found);
 }
 
-/* Adds a backend to the list of one copy, by functions that the program and the other copy have, too. */
+/* Adds a backend to the list of one copy. The other copy and this program export functions of the same names, and must
+ * not get it. */
 static void test_own_list(const struct library *one, const struct library *two)
 {
     __typeof__(posenc_backend_add) *add;
@@ -150,11 +151,12 @@ int main(int argc, char **argv)
 {
     if (argc < 3)
         return 1;
-    setenv("POSENC_BACKEND", "nobody", 1); /* has no effect, as backends are named */
+    setenv("POSENC_BACKEND", "nobody",
+           1); /* must have no effect: calls here name their backend */
     test_copies(argv[1]);
     char error[PLUGIN_ERROR] = "";
     struct library *other = library_open(argv[2], error);
-    require(other && other->abi == POSENC_ABI + 5 && other->n == 0,
+    require(other && other->abi == POSENC_ABI + 5 /* other_abi.c */ && other->n == 0,
             "a build of another ABI has its number, and no implementations");
     library_close(other);
     if (argc > 3)

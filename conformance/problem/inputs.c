@@ -50,6 +50,7 @@
 
 enum { TABLE_ROWS = 4096 };
 
+/* SplitMix64 (Steele, Lea and Flood 2014). */
 uint64_t rng_u64(uint64_t seed, uint64_t index)
 {
     uint64_t z = seed + (index + 1) * 0x9e3779b97f4a7c15u;
@@ -74,7 +75,7 @@ static float special_value(uint64_t z, enum posenc_dtype type)
     static const struct {
         uint32_t mantissa; /* bits of the fraction */
         /* The least subnormal; the largest number that rounds to 0; the least one that rounds to infinity; the
-         * largest finite number. */
+         * largest finite number. As f32 is not rounded, its last three are 0 and infinities. */
         float least, under, over, largest;
     } ends[] = {
         [POSENC_DTYPE_F32] = { 0x7fffff, 0x1p-149f, 0.0f, INFINITY, INFINITY },
@@ -131,7 +132,8 @@ float inputs_draw_edge(uint64_t z, enum posenc_dtype type, float most, bool abov
     return (float)(z >> 63 ? -value : value);
 }
 
-/* Returns x of the recipe "edges". */
+/* Returns x of the recipe "edges" for z and its value of the recipe "mix". Special values, and others below 2^-4, are left
+ * as they are. */
 static float edge_x(uint64_t z, float value, enum posenc_dtype type)
 {
     const bool is_f16 = type == POSENC_DTYPE_F16;
@@ -359,8 +361,11 @@ struct drawn {
     float *values;
 };
 
-/* Streams; elements of one of them and of all. */
-enum { STREAMS_KEPT = 512, MOST_OF_STREAM = 1 << 22, MOST_KEPT = 1 << 24 };
+enum {
+    STREAMS_KEPT = 512,       /* places of a hash table */
+    MOST_OF_STREAM = 1 << 22, /* streams with more elements are not kept */
+    MOST_KEPT = 1 << 24       /* elements in all places, before some are emptied */
+};
 static struct drawn kept[STREAMS_KEPT];
 static int64_t elements_kept;
 
@@ -377,9 +382,9 @@ static void drawn_forget(struct drawn *d)
     *d = (struct drawn){ .n = 0 };
 }
 
-/* Returns what has been drawn of a stream. Forgets another stream that has the same place, or all if there are too many
- * elements. */
-static struct drawn *find_drawn(const struct stream *s)
+/* Returns the place of a stream, where its values are, or none yet. Forgets another stream in this place, and others if
+ * too many elements are kept. */
+static struct drawn *take_place(const struct stream *s)
 {
     const int members[] = { (int)s->draw, s->special, s->type, s->stored[0], s->stored[1] };
     uint64_t place = s->key;
@@ -399,15 +404,17 @@ static bool copy_values(const struct stream *s, int64_t n, float *to)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&lock);
-    struct drawn *d = find_drawn(s);
+    struct drawn *d = take_place(s);
     float *grown = n > d->n ? realloc(d->values, (size_t)n * sizeof *grown) : d->values;
     if (grown && n > d->n) {
         draw_values(s, d->n, n - d->n, grown + d->n);
         elements_kept += n - d->n;
         d->n = n;
     }
-    if (grown)
-        memcpy(to, d->values = grown, (size_t)n * sizeof *to);
+    if (grown) {
+        d->values = grown;
+        memcpy(to, grown, (size_t)n * sizeof *to);
+    }
     pthread_mutex_unlock(&lock);
     return grown != NULL;
 }

@@ -5,11 +5,11 @@
  *     runner [--full] [--no-accuracy | --suite NAME] [--backend NAME]...
  *            [--except GLOB OF CASES]... [FOLDER OF VECTORS]
  *
- * --no-accuracy omits the scans, which take too long in an emulator. --except omits cases that an emulator gets wrong.
+ * --no-accuracy omits the suite "accuracy", which takes too long in an emulator. --except omits cases that an emulator gets wrong.
  *
- * It prints each failure with the command to repeat it, then a line for each backend and one for all: "avx2 (8 lanes):
+ * It prints each failure with the commands that repeat it, then a line for each backend and one for all: "avx2 (8 lanes):
  * 1234 passed, 0 failed, 5 skipped". A backend that cannot run here has a line "off: avx512: CPU lacks avx512f" and
- * counts as skipped; named by --backend it is an error. Exit status: 1 on failures, 2 on bad input, 77 if nothing ran.
+ * counts as skipped; if --backend names it, that is an error. Exit status: 1 on failures, 2 on bad input, 77 if nothing ran.
  */
 #include "suites.h"
 #include "conformance/engine/library.h"
@@ -45,14 +45,14 @@ static const char *add_backend(struct runner *run, const struct posenc_backend *
 static unsigned long add_all_backends(struct runner *run)
 {
     const struct posenc_backend *b;
-    unsigned long off = 0;
+    unsigned long n_unavailable = 0;
     for (size_t i = 0; (b = posenc_backend_at(i)); i++) {
         const char *reason = add_backend(run, b);
         if (reason)
             printf("off: %s: %s\n", b->name, reason);
-        off += reason != NULL;
+        n_unavailable += reason != NULL;
     }
-    return off;
+    return n_unavailable;
 }
 
 /* Returns false, with a message, for bad input. */

@@ -25,6 +25,8 @@
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 out=${POSENC_OUT:-posenc-ci}
+# Files in $work: last_output, what the last command printed, which reject shows; notes, paragraphs of this script; summary, as
+# posenc renders it; page, both together; head, the checkout of HEAD.
 work=$(mktemp -d)
 trap 'clean' EXIT
 trap 'exit 130' HUP INT TERM
@@ -49,7 +51,7 @@ reject() { # WORDS...: ends the job with a message in the log, the summary and a
     printf 'compare.sh: %s\n' "$*" >&2
     [ -z "${GITHUB_ACTIONS:-}" ] || printf '::error title=posenc::%s\n' "$*"
     printf '## posenc: nothing was compared\n\n%s\n' "$*" >"$work/page"
-    [ ! -s "$work/told" ] || { echo && echo '```' && cat "$work/told" && echo '```'; } >>"$work/page"
+    [ ! -s "$work/last_output" ] || { echo && echo '```' && cat "$work/last_output" && echo '```'; } >>"$work/page"
     publish 2 "$*"
     exit 2
 }
@@ -71,11 +73,11 @@ check_inputs() {
     for words in "${POSENC_ARGUMENTS:-}" "${POSENC_VERIFY:-}"; do
         (eval "set -- $words") 2>/dev/null || reject "$words: expected arguments as a shell reads them"
     done
-    git rev-parse --verify 'HEAD^{commit}' >"$work/told" 2>&1 || {
-        cat "$work/told"
+    git rev-parse --verify 'HEAD^{commit}' >"$work/last_output" 2>&1 || {
+        cat "$work/last_output"
         reject "$PWD is no git repository with a commit: expected a checkout (actions/checkout)"
     }
-    : >"$work/told"
+    : >"$work/last_output"
 }
 
 # ---- posenc ----
@@ -165,13 +167,13 @@ find_base() { # sets $base to a commit, or to nothing if HEAD is verified alone
 
 # ---- Build, compare, verify ----
 
-run_shown() { # COMMAND...: shows its output at once, and keeps it in $work/told and log.txt
+run_shown() { # COMMAND...: shows its output at once, and keeps it in $work/last_output and log.txt
     {
         code=0
         "$@" 2>&1 || code=$?
         echo "$code" >"$work/code"
-    } | tee "$work/told"
-    cat "$work/told" >>"$out/log.txt"
+    } | tee "$work/last_output"
+    cat "$work/last_output" >>"$out/log.txt"
     return "$(cat "$work/code")"
 }
 
@@ -179,7 +181,7 @@ build_head() { # builds HEAD in a checkout of its own; sets $library
     git -c core.hooksPath=/dev/null worktree add --quiet --detach "$work/head" HEAD || reject 'git cannot check HEAD out'
     built=0
     (cd "$work/head" && sh -c "$POSENC_BUILD") >"$work/build" 2>&1 || built=$?
-    tail -n 20 "$work/build" | tee "$work/told"
+    tail -n 20 "$work/build" | tee "$work/last_output"
     [ $built = 0 ] || reject "the build of HEAD ended with exit code $built"
     library=$work/head/$POSENC_LIBRARY
     [ -f "$library" ] || reject "the build of HEAD makes no file $POSENC_LIBRARY"
@@ -194,7 +196,8 @@ compare() { # ARGUMENTS...: sets $compared to the exit code, and $library to the
         library=$(sed -n '1s/.*"compare":{"base":{[^}]*},"head":{"path":"\([^"]*\)".*/\1/p' "$out/compare.jsonl")
         return
     fi
-    why=$(sed -n 's/^posenc compare: error: //p' "$work/told" | tail -n 1)
+    # Exit code 2 has many causes; only the message says which build failed.
+    why=$(sed -n 's/^posenc compare: error: //p' "$work/last_output" | tail -n 1)
     case "$compared $why" in
     "2 the build of $base "*)
         compared=5
@@ -208,7 +211,7 @@ compare() { # ARGUMENTS...: sets $compared to the exit code, and $library to the
 
 verify() { # ARGUMENTS...: sets $verified to the exit code
     run_shown "$posenc" verify --plugin "$library" "$@" --out console --out "jsonl:$out/verify.jsonl" --force || verified=$?
-    [ -s "$out/verify.jsonl" ] || reject "posenc verify: exit code $verified: $(tail -n 1 "$work/told")"
+    [ -s "$out/verify.jsonl" ] || reject "posenc verify: exit code $verified: $(tail -n 1 "$work/last_output")"
 }
 
 # ---- Summary and exit code ----
@@ -232,8 +235,9 @@ gate_failures() { # prints why the gate fails: a slower kernel, a larger error, 
 describe_outcome() { # CODE: prints its meaning
     case $1 in
     0)
-        ! has_record '"t":"pair".*"verdict":"slower"' || slower='; a kernel became slower, which is reported and no failure here'
-        echo "nothing that fails the job${slower:-}"
+        remark=
+        ! has_record '"t":"pair".*"verdict":"slower"' || remark='; a kernel became slower, which is reported and no failure here'
+        echo "nothing that fails the job$remark"
         ;;
     1) echo 'results are wrong, or HEAD fails where its base does not' ;;
     3) gate_failures ;;
@@ -244,15 +248,17 @@ describe_outcome() { # CODE: prints its meaning
     esac
 }
 
-annotations() { # RESULTS...: prints annotations of GitHub; without a gate a slower kernel is a warning
+annotations() { # CODE OUTCOME RESULTS...: prints annotations of GitHub; without a gate a slower kernel is a warning
+    failed=$1 outcome=$2
+    shift 2
     "$posenc" results export "$@" --format annotations | case $gate in
     '') sed 's/^::error\(.*::SLOWER \)/::warning\1/' ;;
     *) cat ;;
     esac
-    [ "$code" = 0 ] || echo "::error title=posenc::$text"
+    [ "$failed" = 0 ] || echo "::error title=posenc::$outcome"
 }
 
-page() { # prints the heading of the summary, the notes of this script, and the rest of the summary
+compose_page() { # prints the heading of the summary, the notes of this script, and the rest of the summary
     sed -n 1p "$work/summary"
     echo
     cat "$work/notes"
@@ -261,18 +267,18 @@ page() { # prints the heading of the summary, the notes of this script, and the 
 
 report() { # CODE: writes all results of the job
     code=$1
-    text=$(describe_outcome "$code")
+    outcome=$(describe_outcome "$code")
     set -- "$out/verify.jsonl"
     [ ! -s "$out/compare.jsonl" ] || set -- "$@" "$out/compare.jsonl" # last, as the summary shows the last command
     "$posenc" results export "$@" --format summary -o "$work/summary" --force &&
         "$posenc" results export "$@" --format junit -o "$out/junit.xml" --force &&
         "$posenc" report "$@" -o "$out/report.html" --force ||
         reject 'the results cannot be rendered: the log says why'
-    [ -z "${GITHUB_ACTIONS:-}" ] || annotations "$@"
-    note "Exit code $code: $text."
-    page >"$work/page"
-    publish "$code" "$text"
-    echo "compare.sh: exit code $code: $text; $out has the records, report.html and log.txt"
+    [ -z "${GITHUB_ACTIONS:-}" ] || annotations "$code" "$outcome" "$@"
+    note "Exit code $code: $outcome."
+    compose_page >"$work/page"
+    publish "$code" "$outcome"
+    echo "compare.sh: exit code $code: $outcome; $out has the records, report.html and log.txt"
 }
 
 : >"$work/notes"
@@ -289,6 +295,7 @@ eval "set -- ${POSENC_ARGUMENTS:-}"
 [ -n "$library" ] || build_head
 eval "set -- ${POSENC_VERIFY:---quick}"
 verify "$@"
+# The smaller code applies first: the list of exit codes above is in this order.
 code=$(printf '%s\n' "$compared" "$verified" | grep -v '^0$' | sort -n | head -n 1)
 code=${code:-0}
 report "$code"

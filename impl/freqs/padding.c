@@ -4,8 +4,8 @@
  *
  *   padding_idx + n(t),  or padding_idx if it is padding
  *
- * so that padding on the left changes no position. Tables of such models have padding_idx + 1 more rows than the
- * longest sequence has tokens.
+ * so that padding on the left changes no position. The table for sequences of up to T tokens has
+ * T + padding_idx + 1 rows. For sequences without padding, padding_idx may be -1: their positions begin at 0.
  *
  * Reference: facebookresearch/fairseq fairseq/utils.py, make_positions; Hugging Face modeling_roberta.py,
  * create_position_ids_from_input_ids.
@@ -44,7 +44,8 @@ enum posenc_status posenc_padding_positions(int64_t batch, int64_t tokens, const
                                INT32_MIN, INT32_MAX);
     if (status)
         return status;
-    batch = tokens == 0 ? 0 : batch; /* else up to 2^31 empty sequences */
+    batch = tokens == 0 ? 0 : batch; /* no loop over up to 2^31 empty sequences */
+    /* All sequences are checked first, as an error leaves the output unchanged. */
     for (int64_t b = 0; b < batch; b++)
         if (!fill_sequence(tokens, mask + b * tokens, padding_idx, NULL))
             return reject_value(error, POSENC_ERR_POSITION,

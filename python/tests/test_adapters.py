@@ -25,7 +25,7 @@ def add(x, positions, table):
     {1}
 """
 RIGHT = IMPORTS + FUNCTION.format("right", "return x + table[positions]")
-LOOP = "open('loops', 'x')\n    while True: pass"  # the file says that the loop has begun
+LOOP = "open('loop-began', 'x')\n    while True: pass"  # two statements of an indented body
 BODIES = {  # body of a function, and the verdict in its row
     "return x + table[positions - 1]": "differs: ",
     "raise KeyError('a | b')": "differs: the program reports an error: KeyError: 'a \\| b'",
@@ -52,16 +52,19 @@ except CommandError as error:
 
 
 @pytest.fixture(autouse=True)
-def _new_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _new_folder_and_time_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
     wait = select.select
 
     def wait_for_loop(files: List[Any], *_: Any) -> Any:
-        """Stands for select(): the limit is reached when an adapter has begun its loop, however busy the machine is."""
+        """Replaces select(), and waits without a limit, so that a busy machine makes no adapter late.
+
+        Once an adapter has begun its loop, nothing is ready, as at the time limit.
+        """
         while not (ready := wait(files, [], [], 0.1))[0]:
-            if Path("loops").exists():
-                Path("loops").unlink()
+            if Path("loop-began").exists():
+                Path("loop-began").unlink()
                 break
         return ready
 
@@ -102,7 +105,7 @@ def test_adapter_that_cannot_be_loaded_is_named_and_leaves_the_others_alone() ->
     files = [f"broken{row}.py" for row in range(len(UNUSABLE))]
     for file, text in zip(files, UNUSABLE):
         Path(file).write_text(text, "utf-8")
-    Path("mine.py").write_text("print('{no record')\n" + RIGHT, "utf-8")
+    Path("mine.py").write_text("print('{no record')\n" + RIGHT, "utf-8")  # what an adapter prints is no record
     assert run(*files, "mine.py", "--limit", "5") == 1
     page = Path("page.md").read_text("utf-8")
     assert [cells[:3] for cells in cells_of(page)] == [["mine", "right", "conforms"]]

@@ -1,4 +1,7 @@
-"""Tests of the side of a check that answers prompts, without the program."""
+"""Tests of posenc.checking.client, which answers the prompts of `posenc verify --exec`, without that program.
+
+A prompt is a problem with its inputs, as a message of docs/protocol.md.
+"""
 
 import io
 import json
@@ -19,7 +22,7 @@ from posenc.checking.kernels import KERNELS, markdown  # noqa: E402
 
 
 def prompt(kernel: str = "rope_half", arrays: Dict[str, Any] = {}, outputs: Any = None, **parameters: Any) -> Message:
-    """Returns a prompt. Without arrays, each of the kernel's has two elements."""
+    """Returns a prompt of a kernel. Each of its arrays is [0, 1], unless `arrays` has another; others are added."""
     tensors = {name: tensor_of(np.arange(2, dtype="f4")) for name in KERNELS[kernel].arrays}
     tensors.update((name, tensor_of(array)) for name, array in arrays.items())
     outputs = outputs or {name: {"dtype": "F32", "shape": [2]} for name in KERNELS[kernel].outputs}
@@ -39,7 +42,7 @@ def copy_of_x(x: Any, *_: Any) -> Any:
 # ---- Messages ----
 
 
-@pytest.mark.parametrize("end", [3, 8, 20, -1])
+@pytest.mark.parametrize("end", [3, 8, 20, -1])  # in the length, before and in the header, in the last byte
 def test_a_stream_that_ends_within_a_message_is_an_error(end: int) -> None:
     stream = io.BytesIO()
     write_message(stream, prompt())
@@ -65,6 +68,7 @@ def test_arrays_keep_type_shape_and_bits(framework: str, dtype: str, shape: Tupl
         pytest.skip("JAX has 64-bit types only as an option")
     count = int(np.prod(shape))
     numbers = [1.5, -0.0, float("nan"), 3e38, -2.0, 1e-40] if dtype in ("F32", "F64") else [1, 2, 3, 4, 5, 6]
+    # NumPy lacks bfloat16: there the numbers are bits.
     stored = {"F32": "<f4", "F16": "<f2", "BF16": "<u2", "F64": "<f8", "I32": "<i4", "I64": "<i8"}[dtype]
     tensor = Tensor(dtype, shape, np.array(numbers[:count], stored).tobytes())
     assert tensor_of(converter(framework, None)(tensor)) == tensor
@@ -127,11 +131,11 @@ def test_arrays_that_some_problems_lack_are_passed_by_name() -> None:
     def named(x: Any, positions: Any, init: Any = None) -> Any:
         return x + (0 if init is None else init)
 
-    asked, init = prompt("learned_grad"), prompt("learned_grad", {"init": np.float32([1, 1])})
-    assert answer(named, asked).tensors["out"] == tensor_of(np.float32([0, 1]))
-    assert answer(named, init).tensors["out"] == tensor_of(np.float32([1, 2]))
-    assert answer(copy_of_x, asked).tensors
-    assert answer(lambda x, positions: x, init).metadata["declined"] == "the function has no parameter init"
+    without_init, with_init = prompt("learned_grad"), prompt("learned_grad", {"init": np.float32([1, 1])})
+    assert answer(named, without_init).tensors["out"] == tensor_of(np.float32([0, 1]))
+    assert answer(named, with_init).tensors["out"] == tensor_of(np.float32([1, 2]))
+    assert answer(copy_of_x, without_init).tensors
+    assert answer(lambda x, positions: x, with_init).metadata["declined"] == "the function has no parameter init"
 
 
 def test_a_parameter_that_no_problem_has_is_an_error() -> None:

@@ -12,20 +12,21 @@ from tap import pytest_configure, pytest_runtest_logreport, pytest_sessionfinish
 @pytest.fixture(scope="session")
 def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """Starts one browser for all tests of a run."""
-    selenium = pytest.importorskip("selenium.webdriver", reason="python3-selenium is missing")
+    webdriver = pytest.importorskip("selenium.webdriver", reason="python3-selenium is missing")
     chromium, chromedriver = shutil.which("chromium"), shutil.which("chromedriver")
     if not chromium or not chromedriver:
         pytest.skip("chromium or chromium-driver is missing")
     from selenium.webdriver.chrome.service import Service
 
-    options = selenium.ChromeOptions()
+    options = webdriver.ChromeOptions()
     options.binary_location = chromium
     profile = tmp_path_factory.mktemp("profile")
     for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
                      "--disable-background-networking", f"--user-data-dir={profile}"):  # fmt: skip
         options.add_argument(argument)
+    # Browser.logged() reads both: messages, and requests.
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    started = selenium.Chrome(service=Service(chromedriver), options=options)
+    started = webdriver.Chrome(service=Service(chromedriver), options=options)
     started.execute_cdp_cmd("Browser.grantPermissions", {"permissions": ["clipboardReadWrite"]})
     yield started
     started.quit()
@@ -33,7 +34,7 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 @pytest.fixture(scope="session")
 def explore_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Returns the file with the page of posenc explore. Tests of it are skipped without the library as WebAssembly."""
+    """Writes the page of posenc explore, and returns its path. Skips the test without the library as WebAssembly."""
     from posenc.command import CommandError
     from posenc.explore import main as explore
 
@@ -48,5 +49,5 @@ def explore_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture()
 def browser(driver: Any, explore_page: Path) -> Browser:
-    """Returns a browser that opens the page of posenc explore. test_page.py has another one of this name."""
+    """Returns a browser that opens the page of posenc explore. test_page.py overrides it for reports."""
     return Browser(driver, explore_page.parent)

@@ -4,7 +4,8 @@ conformance/cases/faults.txt lists them, and has their grammar.  Prints the kill
 
     faults.py BUILD [--jobs N] [--all] [NAME...]     these faults, or all
         --jobs N      faults at a time (2)
-        --all         run every suite instead of the named one, and print the cases that fail
+        --all         run every suite with --quick instead of the named one, and print the cases that fail;
+                      faults marked `full` may then go undetected
 
 An edit of a header is compiled into a plug-in, the plain loops with the one kernel; one of a source into the program.
 """
@@ -23,7 +24,7 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 LIST = os.path.join(ROOT, 'conformance', 'cases', 'faults.txt')
 HEADER = re.compile(r'(\w+) \| ([\w ]+) \| ([a-z-]+)(/[a-z0-9*-]+)?( full)? \| (.+)')
 EXPECTED = 'NAME | KERNEL | SUITE[/CASE] [full] | SENTENCE'
-# Kernels that the properties of another one call besides it, or whose values another one adds.
+# Kernels that the properties of another one call besides it.
 COMPANIONS = {'rope_interleaved': 'rope_half', 'rope_qk_norm': 'rope_half', 'learned_grad': 'learned_add',
               'relative_sum': 'relative_bias'}
 SEEDS = {('random', '--full'): '01234'}  # the problems of a suite depend on the seed
@@ -45,6 +46,14 @@ const struct posenc_backend posenc_plugin = {
     .description = "the plain loops with a fault", .required_features = "", .f16_bf16 = true, %s
 };
 '''
+
+
+def companions(kernel):
+    """Returns the kernels that a plug-in needs beside this one: X for X_add, which adds it, and COMPANIONS."""
+    found = [COMPANIONS[kernel]] if kernel in COMPANIONS else []
+    if kernel.endswith('_add') and kernel != 'learned_add':  # there is no kernel "learned"
+        found.append(kernel[:-len('_add')])
+    return found
 
 
 class Malformed(Exception):
@@ -81,7 +90,11 @@ class Fault:
         self.case, self.depth = case or '', '--full' if depth else '--quick'
         self.edits, self.mistake = [], ''
 
-    def words(self):
+    def is_plugin(self):
+        """Returns true if all edits are of headers."""
+        return all(edit.path.endswith('.h') for edit in self.edits)
+
+    def verify_arguments(self):
         """Returns the arguments of verify that select the cases that have to fail."""
         return [self.depth, '--suite', self.suite, *(['--case', f'*/{self.suite}{self.case}'] if self.case else [])]
 
@@ -98,7 +111,7 @@ def parse(path):
             continue
         if line.startswith('= ') and last and not last.edits:
             last.mistake = line[2:]
-        elif line[:2] in ('- ', '+ ', '+'):
+        elif line[:2] in ('- ', '+ ', '+'):  # "+": an empty line
             if not edit or (line[0] == '-' and edit.new):
                 raise Malformed(path, number, 1, 'the name of a file before the texts')
             (edit.old if line[0] == '-' else edit.new).append(line[2:])
@@ -139,8 +152,7 @@ class Faults:
     def plugin(self, tree, kernels):
         """Builds a plug-in of the plain loops of a tree, with these kernels.  Returns the program and its options."""
         source, output = os.path.join(tree, 'plugin.c'), os.path.join(tree, 'faulty.so')
-        needed = {*kernels, *(COMPANIONS.get(kernel, kernel) for kernel in kernels),
-                  *(kernel[:-len('_add')] for kernel in kernels if kernel.endswith('_add') and kernel != 'learned_add')}
+        needed = {*kernels, *(other for kernel in kernels for other in companions(kernel))}
         members = ', '.join(f'.{kernel} = plain_{kernel}' for kernel in sorted(needed))
         write_file(source, (PLUGIN % members).encode())
         made = self.build.plugin('cc', ['-O1', '-ffp-contract=off'], 'plugin.c', tree, output)
@@ -176,23 +188,23 @@ class Faults:
             raise Untried(f'verify {" ".join(words)} ended with {ended.status}:\n{ended.output[-2000:]}')
         return failed
 
-    def runs(self, fault, everything):
+    def arguments_of_runs(self, fault, everything):
         """Returns the arguments of each run of verify that a fault needs."""
         if everything:
             return [['--quick']]
-        return [[*fault.words(), '--seed', seed] for seed in SEEDS.get((fault.suite, fault.depth), '0')]
+        return [[*fault.verify_arguments(), '--seed', seed] for seed in SEEDS.get((fault.suite, fault.depth), '0')]
 
     def try_fault(self, fault, everything):
-        """Returns (kernel, words, failed cases) of each run."""
+        """Returns (kernel, arguments, [(case, mistake)]) of each run."""
         texts = {}
         for edit in fault.edits:
             text = texts.get(edit.path) or read_file(os.path.join(ROOT, edit.path)).decode()
             texts[edit.path] = edit.apply(text, LIST)
         with self.trees.changed(texts) as tree:
-            is_plugin = all(path.endswith('.h') for path in texts)
-            program, options = self.plugin(tree, fault.kernels) if is_plugin else self.program(tree, list(texts))
+            program, options = (self.plugin(tree, fault.kernels) if fault.is_plugin()
+                                else self.program(tree, list(texts)))
             runs = [(kernel, words, self.verify(program, options, kernel, words))
-                    for kernel in fault.kernels for words in self.runs(fault, everything)]
+                    for kernel in fault.kernels for words in self.arguments_of_runs(fault, everything)]
             # A property relates several calls, and the values of the one that it reports may be right: others name
             # the fault.
             unnamed = [kernel for kernel in fault.kernels
@@ -228,21 +240,21 @@ def main():
         return try_all(Faults(build, folder, options.jobs), faults, options)
 
 
-def try_all(tried, faults, options):
+def try_all(builder, faults, options):
     """Prints the kill matrix of these faults.  Returns the exit status."""
-    bad = 0
+    failures = 0
     with ThreadPoolExecutor(options.jobs) as pool:
-        results = [(fault, pool.submit(tried.try_fault, fault, options.all)) for fault in faults]
-        runs = {(kernel, *fault.words()) for fault in faults for kernel in fault.kernels
-                if fault.edits[0].path.endswith('.h') and not options.all}
-        correct = [(words, pool.submit(tried.try_correct, words[0], words[1:])) for words in sorted(runs)]
+        results = [(fault, pool.submit(builder.try_fault, fault, options.all)) for fault in faults]
+        runs = {(kernel, *fault.verify_arguments()) for fault in faults for kernel in fault.kernels
+                if fault.is_plugin() and not options.all}
+        correct = [(words, pool.submit(builder.try_correct, words[0], words[1:])) for words in sorted(runs)]
         print(f'1..{len(results) + len(correct)}')
         for n, (fault, result) in enumerate(results, 1):
-            bad += not report_fault(n, fault, result, options.all)
+            failures += not report_fault(n, fault, result, options.all)
         for n, (words, result) in enumerate(correct, len(results) + 1):
-            bad += bool(result.result())
+            failures += bool(result.result())
             print(f'{"not ok" if result.result() else "ok"} {n} - {" ".join(words)} without a fault', flush=True)
-    return int(bad > 0)
+    return int(failures > 0)
 
 
 def report_fault(n, fault, result, everything):
@@ -268,11 +280,11 @@ def names_of(kernel, runs):
 
 
 def wrong_names(fault, kernel, names):
-    """Returns what is wrong about these names: one must be that of the fault, and none only others."""
+    """Yields complaints: no failure matches the mistake of the fault, or one matches only other mistakes."""
     if fault.mistake and fault.mistake not in names:
         yield f'{kernel}: no failure matches: {fault.mistake}'
     for name in names:
-        if fault.mistake not in name.split('; or '):
+        if fault.mistake not in name.split('; or '):  # a failure may match several: "A; or B"
             yield f'{kernel}: a failure matches: {name}'
 
 

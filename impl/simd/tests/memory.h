@@ -123,7 +123,8 @@ static void try_load(const struct test *test, const void *p, int64_t n)
     expect_f32(got, wanted, all);
 }
 
-/* Each pattern of 16 bits is the first of a pair once, and once the second. */
+/* Loads of each number of lanes at either end of a page; then every pattern of 16 bits. The second pass of pairs starts one
+ * pattern later, so that each pattern is also the second of a pair. */
 static void loads(const struct test *test)
 {
     uint64_t bits[WIDEST];
@@ -344,7 +345,7 @@ static void loads_rows(const struct test *test)
     (void)test;
 }
 
-/* Where masked stores are fast, one between two others writes its lanes only. */
+/* A store of n lanes in the middle of an array writes these alone, with masks or without. vf_has_masks() is constant. */
 static void masks(const struct test *test)
 {
     const bool has = vf_has_masks();

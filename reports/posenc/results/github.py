@@ -21,8 +21,8 @@ from .exports import tests_of
 
 ANNOTATIONS = 10  # of each level: GitHub drops the others silently
 SUMMARY, COMMENT = 1024 * 1024, 64 * 1024  # bytes of the summary of a job, and of a comment
-NOTE = 1024  # bytes reserved for the note on sections that are left out
-NAMED = 8  # sections that this note names
+NOTE_BYTES = 1024  # reserved for the note on sections that are left out
+NAMED_SECTIONS = 8  # that this note names
 ROWS = (10_000, 1_000, 250, 50, 20, 5, 0)  # of each table, until the page fits
 FOLDED = "<details><summary>"
 
@@ -31,7 +31,7 @@ FOLDED = "<details><summary>"
 
 
 def _escape(text: str, special: str = "") -> str:
-    """Escapes a message of a workflow command; of a property, which ends at a colon or comma, `special` as well."""
+    """Escapes text for a workflow command. A property ends at a colon or comma: pass these in `special`."""
     return re.sub(f"[%\r\n{special}]", lambda found: f"%{ord(found[0]):02X}", text)
 
 
@@ -127,28 +127,28 @@ def to_page(records: List[Record], limit: int = sys.maxsize) -> str:
 
     from ..report.view import View
 
-    template, view, left = _template(), View(records), limit - NOTE  # `left` are bytes
+    template, view, bytes_left = _template(), View(records), limit - NOTE_BYTES
     words = outcome.outcome_words(outcome.outcome_of(records))
     for most in ROWS:
         try:
             sections = _sections(template.render(view=view, words=words, most=most))
-        except jinja2.UndefinedError as error:
+        except jinja2.UndefinedError as error:  # a member of a record is missing
             raise LookupError(str(error)) from None
         evidence = [section for section in sections if section.startswith(FOLDED)]
-        first = [section for section in sections if not section.startswith(FOLDED)]
-        if len("".join(first).encode()) <= left:
+        essential = [section for section in sections if not section.startswith(FOLDED)]
+        if len("".join(essential).encode()) <= bytes_left:
             break
     page = ""
     missing: List[str] = []
-    for section in first + evidence:
+    for section in essential + evidence:  # a short one may follow a long one that is left out
         size = len(section.encode())
-        if size > left:
+        if size > bytes_left:
             missing.append(_title(section)[:60])
             continue
         page += section
-        left -= size
+        bytes_left -= size
     if missing:
-        page += f"> Left out, to stay within {limit // 1024} KiB: {', '.join(missing[:NAMED])}"
-        page += f" and {len(missing) - NAMED} more" if len(missing) > NAMED else ""
+        page += f"> Left out, to stay within {limit // 1024} KiB: {', '.join(missing[:NAMED_SECTIONS])}"
+        page += f" and {len(missing) - NAMED_SECTIONS} more" if len(missing) > NAMED_SECTIONS else ""
         page += ". `posenc report RESULTS.jsonl` has all of it.\n"
     return page
