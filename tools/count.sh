@@ -20,7 +20,7 @@ tests() { # JOB...
     [ $failed = 0 ] && [ $passed != 0 ]
 }
 
-# Runs jobs one after another. Each job tallies its tests (tools/count.sh).
+# Runs jobs one after another. Each tallies its tests.
 run_jobs() { # JOB...
     passed=0 failed=0 skipped=0 table='' failures=''
     for job in "$@"; do

@@ -9,7 +9,7 @@
  * call. Inputs are read-only while the kernel runs. After a fault, the program goes on.
  *
  * If the rows of a tensor lie gigabytes apart, only the pages of its rows are accessible. The inaccessible margins
- * around it are as wide as a 32-bit index can reach.
+ * around it are as wide as a 32-bit index can reach. An input of this kind stays writable; a changed value is reported.
  */
 #ifndef POSENC_GUARD_H
 #define POSENC_GUARD_H

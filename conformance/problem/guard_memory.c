@@ -11,10 +11,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Slots: one for each tensor of a call, and others whose mappings wait for the next buffer of their size. Bytes of the
- * pattern on each side of a buffer; a write farther out faults on the guard page if the buffer lies at the other end.
- * Most bytes that wait. */
-enum { SLOTS = 4 * LAYOUTS, RED_ZONE = 1024, MOST_WAITING = 1 << 26 };
+/* A write past the red zone faults on the guard page if the buffer lies at the other end. */
+enum {
+    SLOTS = 4 * LAYOUTS,    /* one for each tensor of a call; others wait with a mapping */
+    MOST_WAITING = 1 << 26, /* bytes of the mappings that wait for a buffer of their size */
+    RED_ZONE = 1024         /* bytes of the pattern on each side of a buffer */
+};
 
 /* Accessible bytes, of elements or of the pattern, and a copy of them from before the call. */
 struct region {

@@ -14,7 +14,6 @@
  *                            or other values; raised exceptions stay raised
  *   sizes, far-strides, many-rows, values, gaps                           sizes.c
  */
-#define _POSIX_C_SOURCE 200809L
 #include "suites.h"
 #include "conformance/engine/judge.h"
 #include "conformance/problem/cases.h"

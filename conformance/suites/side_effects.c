@@ -11,7 +11,6 @@
  * The suite calls the kernel with several lengths, layouts and dtypes. It runs before all other suites, so that it
  * watches static memory during a kernel's first call. The memory suite checks the floating-point environment.
  */
-#define _POSIX_C_SOURCE 200809L
 #include "suites.h"
 #include "conformance/problem/cases.h"
 #include "conformance/problem/signature.h"
